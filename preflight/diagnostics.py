@@ -1,0 +1,76 @@
+"""What the user is told: located, with the values and the way they came.
+
+In: nothing; these are the records between the engine and the reports.  Spans are byte ranges; lines and
+columns are made when a report is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from preflight.execution import Condition
+from preflight.source import Span
+from preflight.values import Assumption
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
+"""From mild to severe."""
+
+
+class Label(NamedTuple):
+    """A place with a few words. Hidden labels are not drawn; they count for ignore comments."""
+
+    span: Span
+    text: str
+    primary: bool = False
+    hidden: bool = False
+
+
+class Edit(NamedTuple):
+    """Replace the bytes of `span` by `text`."""
+
+    span: Span
+    text: str
+
+
+class Fix(NamedTuple):
+    """Edits that mend a finding: `safe` ones keep the meaning, `unsafe` ones need a look."""
+
+    title: str
+    safety: Literal["safe", "unsafe"]
+    edits: tuple[Edit, ...]
+
+
+class Diagnostic(NamedTuple):
+    """One finding. `labels[0]` is primary; without labels it concerns the node or the whole file."""
+
+    rule: str
+    family: str
+    severity: Severity
+    fails_at: str | None  # "start" | "build" | "step" | "silent"
+    message: str
+    path: str
+    labels: tuple[Label, ...] = ()
+    help: str | None = None
+    notes: tuple[str, ...] = ()
+    fix: Fix | None = None
+    conditions: tuple[Condition, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    facts: Mapping[str, object] = {}
+    releases: str | None = None
+    launch: int | None = None
+    configuration: str | None = None
+    node: str | None = None
+    fingerprint: str = ""
+    ignored: str | None = None  # the ignore comment's reason, or "baseline"
+
+
+class Undecided(NamedTuple):
+    """A rule that could not be decided, and the facts that would decide it."""
+
+    rule: str
+    path: str
+    span: Span | None
+    blocked_by: tuple[tuple[str, str, str, str | None], ...]  # fact, reason, text, remedy
+    launch: int | None = None

@@ -1,0 +1,1 @@
+"""Launches: the training programs that a script starts, with their command line, environment and topology."""

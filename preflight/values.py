@@ -1,0 +1,153 @@
+"""Text made of known and unknown pieces, each with where it came from.
+
+In: what front-ends read and compute.  Out: `Text`, the value type of every later stage.  An unknown piece
+carries its reason and its place; it never turns into a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from preflight.source import Source, Span
+
+Reason = Literal[
+    "environment",  # a variable that the caller's environment may set
+    "positional",  # an argument of the script
+    "command",  # the output or status of a command that is not modelled
+    "syntax",  # something that the front-end does not understand
+    "file",  # a file that could not be read
+    "branches",  # too many paths, or a loop without a known bound
+    "code",  # a value that the program's own code computes
+    "scheduler",  # a value that the scheduler decides when the job starts
+    "node",  # a property of the machine
+    "rest",  # an open command line: unresolved "$@" or $EXTRA_ARGS may hold it
+    "program",  # the program's own flags or defaults are not known
+]
+
+
+class Unknown(NamedTuple):
+    """Why a value is not known, as the user wrote it (`$NNODES`), and the variable that would decide it."""
+
+    reason: Reason
+    text: str
+    name: str | None = None
+
+    @property
+    def remedy(self) -> str | None:
+        """The option that decides it, if there is one."""
+        if self.name is None:
+            return None
+        if self.reason == "environment":
+            return f"--env {self.name}=..."
+        if self.reason == "positional":
+            return f"--arg {self.name}=..."
+        return None
+
+
+class Assumption(NamedTuple):
+    """`name` has `value` as long as the caller does not set it; `span` is where the script says so."""
+
+    name: str
+    value: str
+    span: Span
+
+
+class Step(NamedTuple):
+    """A station of a value on its way to the command line, for people: `TP is assigned here`."""
+
+    span: Span
+    text: str
+
+
+class Piece(NamedTuple):
+    """A stretch of text with one origin.
+
+    `span` is where the characters stand in a source; `steps` leads from there towards the use, nearest to the
+    literal first.  For an unknown piece `text` is how it is shown.
+    """
+
+    text: str
+    span: Span
+    unknown: Unknown | None = None
+    steps: tuple[Step, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+
+
+class Text:
+    """An immutable sequence of pieces."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: Iterable[Piece] = ()) -> None:
+        self.pieces: tuple[Piece, ...] = tuple(pieces)
+
+    @classmethod
+    def literal(cls, text: str, span: Span) -> Text:
+        return cls((Piece(text, span),))
+
+    @classmethod
+    def missing(cls, unknown: Unknown, span: Span) -> Text:
+        return cls((Piece(unknown.text, span, unknown),))
+
+    def __repr__(self) -> str:
+        return f"Text({self.display()!r}{'' if self.known else ', unknown'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Text) and self.pieces == other.pieces
+
+    def __hash__(self) -> int:
+        return hash(self.display())
+
+    @property
+    def known(self) -> bool:
+        return all(piece.unknown is None for piece in self.pieces)
+
+    @property
+    def value(self) -> str | None:
+        """The text if all of it is known, else None."""
+        return "".join(piece.text for piece in self.pieces) if self.known else None
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        return tuple(piece.unknown for piece in self.pieces if piece.unknown is not None)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return tuple(dict.fromkeys(a for piece in self.pieces for a in piece.assumptions))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(dict.fromkeys(step for piece in self.pieces for step in piece.steps))
+
+    def display(self) -> str:
+        """The text for people; unknown pieces as the user wrote them."""
+        return "".join(piece.text for piece in self.pieces)
+
+    def joined(self, *others: Text) -> Text:
+        pieces = self.pieces
+        for other in others:
+            pieces += other.pieces
+        return Text(pieces)
+
+
+PLACEHOLDER = "\ue000"
+"""Stands for one unknown piece in derived text; a word character to every parser."""
+
+
+def derive_source(text: Text, path: str) -> tuple[Source, dict[int, Piece]]:
+    """Turn a value into a source that can be parsed, with the way back to where each byte came from.
+
+    Returns the source and, by byte offset, the unknown piece that each placeholder stands for.
+    """
+    data, origins, unknowns = bytearray(), [], {}
+    for piece in text.pieces:
+        start = len(data)
+        if piece.unknown is None:
+            data += piece.text.encode("utf-8", "surrogateescape")
+        else:
+            unknowns[start] = piece
+            data += PLACEHOLDER.encode()
+        if len(data) > start:
+            origins.append((start, len(data), piece.span))
+    return Source(path, bytes(data), tuple(origins)), unknowns
