@@ -1,0 +1,72 @@
+"""A rule as the engine runs it.
+
+In: nothing; these are the records.  `Rule` is what `load` makes of a TOML file or of the compiled JSON: conditions
+are trees already.  The prose that only a finding or `explain` needs is in `Prose`, kept apart so that a check which
+finds nothing never reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from preflight.diagnostics import Severity
+from preflight.engine.expression import Tree
+from preflight.engine.releases import Range
+from preflight.engine.template import Template
+
+
+class Form(NamedTuple):
+    """A rule as it holds for a range of releases; `require` is None for rules about remarks."""
+
+    targets: Range
+    severity: Severity
+    fails_at: str | None
+    when: Tree | None
+    require: Tree | None
+    prose: int  # index into `Prose.messages` and `Prose.helps`
+
+
+class Prose(NamedTuple):
+    """What people read about a rule; strings as in the file, messages split into literal text and trees."""
+
+    summary: str
+    why: str
+    references: tuple[str, ...]
+    tags: tuple[str, ...]
+    targets: tuple[str, ...]  # one for each form, as written
+    messages: tuple[Template, ...]
+    helps: tuple[Template | None, ...]
+    fix: Mapping[str, Any] | None
+    examples: tuple[Mapping[str, Any], ...]
+    conditions: tuple[tuple[str, str], ...]  # `when` and `require` as written, one pair for each form
+
+
+class Rule(NamedTuple):
+    """One rule. `prose` is called only when somebody reads it."""
+
+    name: str
+    family: str
+    remark: str | None
+    point_at: tuple[str, ...]
+    forms: tuple[Form, ...]
+    path: str
+    line: int
+
+
+class Family(NamedTuple):
+    name: str
+    title: str
+    summary: str
+
+
+class RuleSet(NamedTuple):
+    """Rules with their prose by name, in the order of their names."""
+
+    rules: tuple[Rule, ...]
+    families: Mapping[str, Family]
+    read_prose: Any  # Callable[[str], Prose]
+
+    def prose(self, name: str) -> Prose:
+        prose: Prose = self.read_prose(name)
+        return prose

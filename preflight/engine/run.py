@@ -1,0 +1,178 @@
+"""Rules held against the facts of one configuration.
+
+In: rules, facts, remarks, the release, and a place for what no flag gave.  Out: diagnostics and undecided rules.  A
+rule whose expression fails on these values is reported as a `Failure`; the other rules still run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from preflight.diagnostics import Diagnostic, Label, Undecided
+from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError
+from preflight.engine.expression import list_names
+from preflight.engine.mend import build_fix
+from preflight.engine.releases import holds, parse_release
+from preflight.engine.rule import Form, Prose, Rule, RuleSet
+from preflight.engine.template import Template, render
+from preflight.execution import Remark
+from preflight.facts.model import Fact
+from preflight.source import Span
+
+SHOWN_LABELS = 6
+
+
+class Failure(NamedTuple):
+    """A rule that could not be run."""
+
+    rule: str
+    message: str
+
+
+class Subject(NamedTuple):
+    """What the rules look at. `anchor` is where a finding goes that no flag can be blamed for."""
+
+    facts: Mapping[str, Fact]
+    remarks: tuple[Remark, ...]
+    release: str
+    path: str
+    anchor: Span | None
+    launch: int | None = None
+    configuration: str | None = None
+    node: str | None = None
+
+
+class Outcome(NamedTuple):
+    findings: tuple[Diagnostic, ...]
+    undecided: tuple[Undecided, ...]
+    failures: tuple[Failure, ...]
+    checked: int
+
+
+def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None) -> Outcome:
+    """Run the rules (all of them, or those selected) whose range holds the release."""
+    release = parse_release(subject.release)
+    findings: list[Diagnostic] = []
+    undecided: list[Undecided] = []
+    failures: list[Failure] = []
+    checked = 0
+    for rule in rules.rules if selected is None else selected:
+        form = next((form for form in rule.forms if holds(form.targets, release)), None)
+        if form is None:
+            continue
+        checked += 1
+        try:
+            if rule.remark is not None:
+                findings += run_remark_rule(rules, rule, form, subject)
+                continue
+            verdict = run_fact_rule(rules, rule, form, subject)
+        except RuleError as error:
+            failures.append(Failure(rule.name, str(error)))
+            continue
+        if isinstance(verdict, Diagnostic):
+            findings.append(verdict)
+        elif verdict is not None:
+            undecided.append(verdict)
+    return Outcome(tuple(findings), tuple(undecided), tuple(failures), checked)
+
+
+def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Diagnostic | Undecided | None:
+    """A rule about facts: a finding, undecided, or None (it passes or does not apply)."""
+    evaluation = Evaluation(subject.facts)
+    applies = True if form.when is None else evaluation.truth(form.when)
+    if applies is False or applies is ABSENT:
+        return None
+    verdict = evaluation.truth(form.require) if form.require is not None else True
+    if verdict is True or verdict is ABSENT:
+        return None
+    if applies is UNKNOWN or verdict is UNKNOWN:
+        return Undecided(
+            rule.name, subject.path, subject.anchor, tuple(list_blockers(evaluation.blocked)), subject.launch
+        )
+    return build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
+
+
+def run_remark_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Iterable[Diagnostic]:
+    """A rule about remarks: a finding for each remark of its kind that its condition does not exclude."""
+    for remark in subject.remarks:
+        if remark.kind != rule.remark:
+            continue
+        evaluation = Evaluation(subject.facts, remark.values)
+        if form.when is None or evaluation.truth(form.when) is True:
+            yield build_finding(rules.prose(rule.name), rule, form, subject, evaluation, remark)
+
+
+def list_blockers(blocked: Mapping[str, Fact]) -> Iterable[tuple[str, str, str, str | None]]:
+    """What would decide: the unknown inputs behind the unknown facts, each once."""
+    seen: dict[tuple[str, str, str, str | None], None] = {}
+    for fact in blocked.values():
+        for blocker in fact.blocked_by:
+            unknown = blocker.unknown
+            seen[blocker.fact, unknown.reason, unknown.text, unknown.remedy] = None
+    return seen
+
+
+def build_finding(
+    prose: Prose, rule: Rule, form: Form, subject: Subject, evaluation: Evaluation, remark: Remark | None
+) -> Diagnostic:
+    message = render(prose.messages[form.prose], evaluation)
+    decisive = dict(evaluation.used)
+    help_template: Template | None = prose.helps[form.prose]
+    advice = render(help_template, evaluation) if help_template is not None else None
+    labels = remark_labels(remark) if remark else fact_labels(rule, subject, decisive)
+    assumptions = dict.fromkeys(a for fact in decisive.values() for a in fact.assumptions)
+    return Diagnostic(
+        rule=rule.name,
+        family=rule.family,
+        severity=form.severity,
+        fails_at=form.fails_at,
+        message=message,
+        path=labels[0].span.resolve().path if labels else subject.path,
+        labels=labels,
+        help=advice,
+        fix=build_fix(prose.fix, labels, remark, subject.anchor, evaluation),
+        conditions=remark.conditions if remark else (),
+        assumptions=tuple(assumptions),
+        facts=remark.values if remark else {name: fact.value for name, fact in decisive.items()},
+        releases=subject.release,
+        launch=subject.launch,
+        configuration=subject.configuration,
+        node=subject.node,
+    )
+
+
+def remark_labels(remark: Remark) -> tuple[Label, ...]:
+    return (
+        Label(remark.span, str(remark.values.get("label", "")), primary=True),
+        *(Label(related.span, related.text) for related in remark.related),
+    )
+
+
+def fact_labels(rule: Rule, subject: Subject, used: Mapping[str, Fact]) -> tuple[Label, ...]:
+    """Labels at the facts that the rule points at, then hidden ones at the others that it used."""
+    labels: dict[tuple[str, int, int], Label] = {}
+    pointed = [fact for name in rule.point_at if (fact := subject.facts.get(name)) is not None]
+    others = [fact for name, fact in used.items() if name not in rule.point_at]
+    for fact in [*pointed, *others]:
+        for number, evidence in enumerate(fact.evidence):
+            span = evidence.span.resolve()
+            hidden = fact in others or (number > 0 and len(labels) >= SHOWN_LABELS)
+            key = (span.path, span.start, span.end)
+            if key not in labels:
+                labels[key] = Label(span, evidence.text, primary=not labels and not hidden, hidden=hidden)
+    ordered = sorted(labels.values(), key=lambda label: not label.primary)
+    if ordered and ordered[0].primary:
+        return tuple(ordered)
+    if subject.anchor is None:
+        return tuple(ordered)
+    return (Label(subject.anchor.resolve(), "", primary=True), *ordered)
+
+
+def facts_of_rule(rule: Rule) -> tuple[str, ...]:
+    """The names that a rule's conditions look up, over all its forms."""
+    names: dict[str, Any] = {}
+    for form in rule.forms:
+        for tree in (form.when, form.require):
+            names.update(dict.fromkeys(list_names(tree) if tree is not None else ()))
+    return tuple(names)

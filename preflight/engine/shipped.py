@@ -1,0 +1,55 @@
+"""The rules that preflight ships, and the user's own.
+
+In: folders of the user's rules.  Out: one `RuleSet`.  A wheel carries the rules compiled; a checkout reads its TOML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from preflight.engine.compiled import read_compiled
+from preflight.engine.rule import RuleSet
+
+PACKAGE = Path(__file__).resolve().parent.parent
+CHECKOUT_RULES = PACKAGE.parent / "rules"
+
+
+class RulesError(Exception):
+    """Rules that cannot be used; one message for each mistake."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__("\n".join(messages))
+        self.messages = messages
+
+
+def read_rules(types: Callable[[], Mapping[str, str]], folders: Sequence[Path] = ()) -> RuleSet:
+    """All rules. `types` is asked only where TOML has to be read."""
+    shipped = read_compiled(PACKAGE / "compiled")
+    if shipped is not None and not folders:
+        return shipped
+    from preflight.engine.load import load_rules
+
+    own = [] if shipped is not None else [CHECKOUT_RULES]
+    read, errors = load_rules([*own, *folders], types())
+    missing = [f"{folder}: no such folder" for folder in folders if not folder.is_dir()]
+    if errors or missing:
+        raise RulesError([*missing, *(str(error) for error in errors)])
+    return read if shipped is None else unite(shipped, read)
+
+
+def unite(shipped: RuleSet, own: RuleSet) -> RuleSet:
+    taken = {rule.name for rule in shipped.rules}
+    again = [
+        f"{rule.path}:{rule.line}: {rule.name} is a shipped rule already"
+        for rule in own.rules
+        if rule.name in taken
+    ]
+    if again:
+        raise RulesError(again)
+    rules = tuple(sorted((*shipped.rules, *own.rules), key=lambda rule: rule.name))
+    return RuleSet(
+        rules,
+        {**own.families, **shipped.families},
+        lambda name: (shipped if name in taken else own).read_prose(name),
+    )
