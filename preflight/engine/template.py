@@ -50,6 +50,8 @@ def find_end(text: str, at: int) -> int:
             quote = character
         elif character == "}":
             return offset
+        elif character == "{":
+            break
     raise ExpressionError("'{' is never closed", at - 1)
 
 

@@ -1,0 +1,194 @@
+"""Rule files: what an author writes, what is refused and how, and the compiled form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight.diagnostics import Diagnostic
+from preflight.engine.compiled import read_compiled, write_compiled
+from preflight.engine.load import RuleFileError, load_rules
+from preflight.engine.run import Outcome, Subject, run_rules
+from preflight.facts.model import Blocker, Evidence, Fact
+from preflight.source import Source
+from preflight.values import Unknown
+
+TYPES = {"heads": "int", "tp": "int", "sp": "bool"}
+GOOD = """
+summary = "heads do not divide"
+severity = "error"
+fails_at = "start"
+when = "tp > 1"
+require = "heads % tp == 0"
+message = "{heads} heads over {tp} ranks"
+help = "use one of {divisors(heads)}"
+point_at = ["heads", "tp"]
+why = "it fails"
+[[example]]
+expect = "fail"
+script = "x"
+[[example]]
+expect = "pass"
+script = "x"
+"""
+
+
+def write_rule(folder: Path, text: str, name: str = "heads-not-divisible") -> Path:
+    (folder / "family").mkdir(parents=True, exist_ok=True)
+    path = folder / "family" / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+def load_one_error(folder: Path, text: str) -> RuleFileError:
+    write_rule(folder, text)
+    _, errors = load_rules([folder], TYPES)
+    assert len(errors) == 1
+    return errors[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "line"),
+    [
+        ('when = "tp > 1"', 'whenn = "tp > 1"', "unknown key 'whenn'; did you mean 'when'", 5),
+        ("heads % tp", "headz % tp", "no fact named 'headz'; did you mean 'heads'", 6),
+        ("{heads} heads", "{headz} heads", "no fact named 'headz'", 7),
+        ('"tp > 1"', '"tp"', "of type int", 5),
+        ('severity = "error"', 'severity = "fatal"', "severity is one of", 3),
+        ('fails_at = "start"', "", "an error says when it shows", 1),
+        ('point_at = ["heads", "tp"]', 'point_at = ["head"]', "no fact named 'head'", 9),
+        ('why = "it fails"', "", "needs a why", 1),
+        ('expect = "pass"', 'expect = "maybe"', "expect = fail, pass or undecided", 11),
+        ('expect = "pass"', 'expect = "fail"', "no example that should pass", 2),
+        ('message = "{heads}', 'message = "{heads', "never closed", 7),
+        ('message = "{heads}', 'message = "}{heads}', "a single '}'", 7),
+        ('severity = "error"', 'severity = "error"\ntargets = "0.8"', "is not a range term", 4),
+        ('summary = "heads do not divide"', 'summary = "heads', "not TOML", 2),
+        ('require = "heads % tp == 0"', 'require = "9**9**9 > heads"', "exponent", 6),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, message: str, line: int
+) -> None:
+    assert old in GOOD
+    error = load_one_error(tmp_path, GOOD.replace(old, new, 1))
+    assert message in str(error)
+    assert error.line == line
+
+
+def test_a_caret_stands_under_the_mistake(tmp_path: Path) -> None:
+    error = load_one_error(tmp_path, GOOD.replace("heads % tp", "heads % tpp"))
+    code, caret = error.frame.splitlines()
+    assert code[caret.index("^") :].startswith("tpp")
+
+
+def test_one_mistake_leaves_the_other_rules(tmp_path: Path) -> None:
+    write_rule(tmp_path, GOOD)
+    write_rule(tmp_path, GOOD.replace("why", "whi"), "second")
+    rules, errors = load_rules([tmp_path], TYPES)
+    assert [rule.name for rule in rules.rules] == ["heads-not-divisible"]
+    assert len(errors) == 1
+
+
+def test_a_name_belongs_to_one_rule(tmp_path: Path) -> None:
+    write_rule(tmp_path / "one", GOOD)
+    write_rule(tmp_path / "two", GOOD)
+    _, errors = load_rules([tmp_path / "one", tmp_path / "two"], TYPES)
+    assert "is the name of" in str(errors[0])
+
+
+CASES = (
+    GOOD.replace('when = "tp > 1"\n', "").replace("why =", "when = '@{least} < tp'\nwhy =")
+    + """
+[[case]]
+name = "heads-two"
+values = { least = 1 }
+[[case]]
+name = "heads-four"
+values = { least = 3 }
+severity = "warning"
+"""
+)
+
+
+def test_each_case_is_a_rule(tmp_path: Path) -> None:
+    write_rule(tmp_path, CASES)
+    rules, errors = load_rules([tmp_path], TYPES)
+    assert not errors
+    assert [(rule.name, rule.forms[0].severity) for rule in rules.rules] == [
+        ("heads-four", "warning"),
+        ("heads-two", "error"),
+    ]
+    assert rules.prose("heads-four").conditions == (("3 < tp", "heads % tp == 0"),)
+
+
+def test_a_case_without_a_value_is_named(tmp_path: Path) -> None:
+    error = load_one_error(tmp_path, CASES.replace("values = { least = 3 }", "values = { most = 3 }"))
+    assert "the case heads-four has no value for @{least}" in str(error)
+
+
+FORMS = GOOD.replace('require = "heads % tp == 0"', "").replace("[[example]]", """
+[[form]]
+targets = "<0.10"
+severity = "warning"
+require = "heads >= tp"
+[[form]]
+targets = ">=0.10"
+require = "heads % tp == 0"
+[[example]]""", 1)  # fmt: skip
+
+
+def run(folder: Path, release: str, heads: Fact, tp: Fact) -> Outcome:
+    rules, errors = load_rules([folder], TYPES)
+    assert not errors
+    return run_rules(rules, Subject({"heads": heads, "tp": tp}, (), release, "train.sh", None))
+
+
+def make_fact(name: str, value: int) -> Fact:
+    source = Source("train.sh", b"--heads 30 --tp 8\n")
+    start = source.data.index(name.encode()) - 2
+    return Fact(
+        name, value, "flag", (Evidence(source.span(start, start + len(f"--{name} {value}")), f"is {value}"),)
+    )
+
+
+def test_the_form_of_the_release_is_used(tmp_path: Path) -> None:
+    write_rule(tmp_path, FORMS)
+    heads, tp = make_fact("heads", 30), make_fact("tp", 8)
+    assert run(tmp_path, "core_v0.9.0", heads, tp).findings == ()
+    (finding,) = run(tmp_path, "core_v0.12.0", heads, tp).findings
+    assert (finding.severity, finding.message) == ("error", "30 heads over 8 ranks")
+    assert finding.help == "use one of 1, 2, 3, 5, 6, 10, 15, 30"
+    assert [label.span.text for label in finding.labels] == ["--heads 30", "--tp 8"]
+    assert [label.primary for label in finding.labels] == [True, False]
+    assert finding.facts == {"tp": 8, "heads": 30}
+
+
+def test_an_unknown_is_undecided_and_says_what_would_decide(tmp_path: Path) -> None:
+    write_rule(tmp_path, GOOD)
+    unknown = Fact("tp", None, "flag", blocked_by=(Blocker("tp", Unknown("environment", "$TP", "TP")),))
+    outcome = run(tmp_path, "core_v0.12.0", make_fact("heads", 30), unknown)
+    assert outcome.findings == ()
+    assert outcome.undecided[0].blocked_by == (("tp", "environment", "$TP", "--env TP=..."),)
+
+
+@pytest.mark.parametrize("text", [GOOD, CASES, FORMS], ids=["plain", "cases", "forms"])
+def test_compiled_rules_are_the_rules(tmp_path: Path, text: str) -> None:
+    write_rule(tmp_path, text)
+    rules, _ = load_rules([tmp_path], TYPES)
+    write_compiled(rules, tmp_path)
+    again = read_compiled(tmp_path)
+    assert again is not None
+    assert [rule._replace(path="", line=0) for rule in rules.rules] == list(again.rules)
+    assert [rules.prose(rule.name) for rule in rules.rules] == [
+        again.prose(rule.name) for rule in again.rules
+    ]
+    assert dict(rules.families) == dict(again.families)
+
+
+def test_findings_are_diagnostics(tmp_path: Path) -> None:
+    write_rule(tmp_path, GOOD)
+    (finding,) = run(tmp_path, "main", make_fact("heads", 30), make_fact("tp", 8)).findings
+    assert isinstance(finding, Diagnostic)
+    assert (finding.path, finding.family, finding.releases) == ("train.sh", "family", "main")
