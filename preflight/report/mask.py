@@ -1,0 +1,112 @@
+"""Secrets do not reach a report.
+
+In: names and values of variables, and texts on their way out.  Out: the texts with the values of variables whose
+name says secret (a word of it ends with KEY, TOKEN, PASSWORD, SECRET, ...) replaced.  Two ways, since either alone leaks:
+values that were seen are replaced wherever they occur, and assignments that can be read as such in a line of source
+are replaced by their form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MASK = "***"
+_ENDINGS = (
+    "KEY",
+    "TOKEN",
+    "PASSWORD",
+    "PASSWD",
+    "SECRET",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "SECRETS",
+)
+_HARMLESS = re.compile(r"[-+.\d]*|true|false|none|null|text|content|\$.*", re.I)
+_NAME = r"[A-Za-z_][\w-]*?(?:key|token|passw(?:or)?d|secrets?|passphrase|credentials?)"
+_ASSIGNMENT = re.compile(
+    rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:|,)\s*)(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+)",
+    re.I,
+)
+_FLAG = re.compile(
+    rf"(?<![\w-])(?P<head>--{_NAME}(?:=|\s+))(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"'-][^\s\"']*)", re.I
+)
+_DEFAULT = re.compile(rf"(?P<head>\$\{{{_NAME}:?[-=+])(?P<value>[^}}\s]+)", re.I)
+_BEARER = re.compile(r"(?P<head>\b(?:Bearer|Basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})")
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable's name says that its value is nobody's business."""
+    return any(word.endswith(_ENDINGS) for word in name.upper().replace("-", "_").split("_"))
+
+
+def collect_secrets(*environments: Mapping[str, str | None]) -> frozenset[str]:
+    """The values to hide, out of variables by name."""
+    return frozenset(
+        value
+        for environment in environments
+        for name, value in environment.items()
+        if value and is_secret(name) and len(value) >= 3 and not _HARMLESS.fullmatch(value)
+    )
+
+
+def find_secrets(text: str) -> frozenset[str]:
+    """The values that the assignments in a source give to such names."""
+    found = {match["value"].strip("\"'") for match in _matches(text)}
+    return frozenset(value for value in found if len(value) >= 3 and not _HARMLESS.fullmatch(value))
+
+
+class Mask:
+    """Replaces secrets in texts, and in anything made of them."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        ordered = sorted(secrets, key=lambda value: (-len(value), value))
+        words = "|".join(map(re.escape, ordered))
+        self._values = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])") if words else None
+
+    def text(self, text: str) -> str:
+        if self._values is not None:
+            text = self._values.sub(MASK, text)
+        for pattern in _patterns(text):
+            text = pattern.sub(_hide, text)
+        return text
+
+    def all(self, value: Any) -> Any:
+        """The same value with every string in it masked; keys stay."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {key: self.all(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.all(each) for each in value]
+        return value
+
+
+def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
+    lowered = text.lower()
+    if any(word in lowered for word in ("key", "token", "passw", "secret", "passph", "credential")):
+        return (_ASSIGNMENT, _FLAG, _DEFAULT, _BEARER)
+    return (_BEARER,) if "earer" in text or "asic " in text else ()
+
+
+def _matches(text: str) -> Iterable[re.Match[str]]:
+    for pattern in _patterns(text):
+        for match in pattern.finditer(text):
+            if is_secret(_named(match)):
+                yield match
+
+
+def _named(match: re.Match[str]) -> str:
+    head = re.sub(r"^\W+|[\s\"'\]=:,+-]+$", "", match["head"])
+    return "TOKEN" if head in ("Bearer", "Basic") else head
+
+
+def _hide(match: re.Match[str]) -> str:
+    value = match["value"]
+    bare = value.strip("\"'")
+    if not is_secret(_named(match)) or not bare or _HARMLESS.fullmatch(bare):
+        return match[0]
+    quote = value[0] if value[0] in "\"'" else ""
+    return match["head"] + quote + MASK + (quote if value.endswith(quote) else "")
