@@ -18,10 +18,9 @@ class CompileRules(BuildHookInterface):  # type: ignore[misc]
             return
         root = Path(self.root)
         sys.path.insert(0, str(root))
-        from preflight.facts.catalogue import fact_types
-
         from preflight.engine.compiled import PROSE, RULES, write_compiled
         from preflight.engine.load import load_rules
+        from preflight.facts.catalogue import fact_types
 
         rules, errors = load_rules([root / "rules"], fact_types())
         if errors:
