@@ -1,0 +1,136 @@
+"""Reads a Megatron checkout's command line statically: `preflight targets add PATH`, and the generator.
+
+In: the folder of a checkout (or of an installed package).  Out: a `Table` with the options of its parser, the
+entry points it ships with their own options and defaults, and its version.  It needs no torch and imports
+nothing of the checkout.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+
+from preflight.source import Files, Refusal
+from preflight.targets.definition import interpret
+from preflight.targets.modules import Modules
+from preflight.targets.objects import Function, Parser
+from preflight.targets.program import read_program
+from preflight.targets.table import SUPPRESS, Option, Program, Table
+
+ARGUMENTS = ("megatron.training.arguments", "megatron.arguments")
+CHECKPOINTING = ("megatron.training.checkpointing", "megatron.checkpointing")
+STARTERS = ("add_megatron_arguments", "parse_args")
+HELP = Option(("-h", "--help"), "help", "help", default=SUPPRESS)
+MEGATRON_START = re.compile(rb"\b(pretrain|initialize_megatron|parse_and_validate_args)\s*\(")
+PROGRAM_FOLDERS = ("", "examples", "tasks", "tools", "megatron/elastification")
+SKIPPED = frozenset({"tests", "test", "docs", "node_modules", "build"})
+
+
+class UnreadableError(Exception):
+    """The folder holds no command line that can be read; the message says what was looked for."""
+
+
+def read_checkout(folder: str, *, release: str, name: str | None = None) -> Table:
+    """The flag table of a checkout."""
+    folder = os.path.realpath(folder)
+    files = Files(folder, (folder,))
+    modules = Modules(files, (folder,), limit=2000)
+    parser = read_parser(modules)
+    if parser is None:
+        looked = " or ".join(text.replace(".", "/") + ".py" for text in ARGUMENTS)
+        raise UnreadableError(f"no Megatron argument parser in {folder}: looked for {looked}")
+    return Table(
+        release,
+        parser.options,
+        name=name,
+        programs=dict(read_programs(folder, modules)),
+        checkpoint=read_checkpoint_arguments(modules),
+    )
+
+
+def read_parser(modules: Modules) -> Parser | None:
+    """The parser that Megatron's own argument module fills."""
+    for dotted in ARGUMENTS:
+        module = modules.find(dotted)
+        if module is None:
+            continue
+        for name in STARTERS:
+            node = module.names.get(name)
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            interpreter = interpret(modules)
+            starts_empty = bool(node.args.args) and node.args.args[0].arg == "parser"
+            interpreter.call(Function(module, node), [Parser()] if starts_empty else [None, None])
+            parsers = [*interpreter.parsers]
+            if parsers and parsers[0].options:
+                parsers[0].options.insert(0, HELP)
+                return parsers[0]
+    return None
+
+
+def read_checkpoint_arguments(modules: Modules) -> dict[str, bool]:
+    """Destinations that `--use-checkpoint-args` sets; True where a given flag is overridden."""
+    found: dict[str, bool] = {}
+    for dotted in CHECKPOINTING:
+        module = modules.find(dotted)
+        node = module.names.get("load_args_from_checkpoint") if module else None
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_set_arg":
+                name = call.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    forced = any(
+                        keyword.arg == "force" and getattr(keyword.value, "value", None) is True
+                        for keyword in call.keywords
+                    )
+                    found[name.value] = found.get(name.value, False) or forced
+    return found
+
+
+def read_programs(folder: str, modules: Modules) -> Iterator[tuple[str, Program]]:
+    """The entry points of a checkout: files that start Megatron, by their path in it."""
+    for path in list_programs(folder):
+        relative = os.path.relpath(path, folder)
+        inside = Modules(modules.files, (os.path.dirname(path), folder), limit=400)
+        program = read_program(path, inside, name=relative)
+        if program is not None:
+            yield relative, program
+
+
+def list_programs(folder: str) -> Iterator[str]:
+    for start in PROGRAM_FOLDERS:
+        top = os.path.join(folder, start)
+        for current, folders, files in os.walk(top):
+            folders[:] = sorted(name for name in folders if name not in SKIPPED and name[0] != ".")
+            if not start:
+                folders.clear()
+            for name in sorted(files):
+                path = os.path.join(current, name)
+                if name.endswith(".py") and starts_program(path):
+                    yield path
+
+
+def starts_program(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(2**20)
+    except OSError:
+        return False
+    return b"__main__" in data and MEGATRON_START.search(data) is not None
+
+
+def read_version(folder: str, files: Files) -> str | None:
+    """The version in `megatron/core/package_info.py` (or `core/__init__.py` of old releases)."""
+    for relative in ("megatron/core/package_info.py", "megatron/core/__init__.py"):
+        source = files.read(os.path.join(folder, relative))
+        if isinstance(source, Refusal):
+            continue
+        numbers = dict(re.findall(r"^(MAJOR|MINOR|PATCH) *= *(\d+) *$", source.text, re.MULTILINE))
+        if "MAJOR" in numbers and "MINOR" in numbers:
+            text = ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH"))
+            suffix = re.search(r"^PRE_RELEASE *= *['\"]([\w.]*)['\"]", source.text, re.MULTILINE)
+            return text + (suffix.group(1) if suffix else "")
+    return None

@@ -1,0 +1,84 @@
+"""The releases whose flag tables are here, and the names that people give them.
+
+In: what the user wrote for `--target`, or a version read from a checkout.  Out: the full name of a release
+(`core_v0.19.0`).  A name that fits none is refused with the nearest ones.
+"""
+
+from __future__ import annotations
+
+import re
+
+RELEASES = (
+    "core_v0.5.0",
+    "core_v0.6.0",
+    "core_v0.7.0",
+    "core_r0.8.0",
+    "core_v0.9.0",
+    "core_v0.10.0",
+    "core_v0.11.0",
+    "core_v0.12.0",
+    "core_v0.13.1",
+    "core_v0.14.0",
+    "core_v0.15.3",
+    "core_v0.16.1",
+    "core_v0.17.1",
+    "core_v0.18.2",
+    "core_v0.19.0",
+    "main",
+)
+"""From old to new."""
+
+NEWEST = RELEASES[-2]
+
+TE_VERSIONS = {
+    "core_v0.15.3": "2.9.0",
+    "core_v0.16.1": "2.12.0",
+    "core_v0.17.1": "2.14.1",
+    "core_v0.18.2": "2.16.0",
+    "core_v0.19.0": "2.17.1",
+    "main": "2.17.1",
+}
+"""The TransformerEngine that a release pins; older ones pin none."""
+
+UNPINNED_TE = "2.8.0"
+
+
+def parse_version(text: str) -> tuple[int, ...] | None:
+    """The numbers of `0.15.3`, `core_v0.15.3`, `v0.15` or `core_r0.8.0`; None for other names."""
+    match = re.fullmatch(
+        r"(?:core[_-])?[vr]?(\d+(?:\.\d+){0,2})(?:[.]?(?:rc|a|b|dev)\d*)?(?:\+.*)?", text.strip()
+    )
+    return tuple(int(part) for part in match.group(1).split(".")) if match else None
+
+
+def release_version(release: str) -> tuple[int, ...]:
+    """The version of a release for comparing; `main` is above all numbers."""
+    return parse_version(release) or (999, 0, 0)
+
+
+def find_release(text: str) -> str | None:
+    """The release that a user's name stands for: full name, version, or `0.15` for its newest patch.
+
+    A patch release that has no table of its own stands for the one of its minor version.
+    """
+    text = text.strip()
+    if text in RELEASES:
+        return text
+    if text.lower() in ("main", "dev", "head"):
+        return "main"
+    version = parse_version(text)
+    if version is None or len(version) < 2:
+        return None
+    return next((name for name in reversed(RELEASES[:-1]) if release_version(name)[:2] == version[:2]), None)
+
+
+def nearest_release(version: tuple[int, ...]) -> tuple[str, bool]:
+    """The release whose table fits a version, and whether it is of that minor version.
+
+    A version newer than all tables is taken as `main`; one between or below them as the next newer.
+    """
+    for name in RELEASES[:-1]:
+        known = release_version(name)[:2]
+        if known >= version[:2]:
+            return name, known == version[:2]
+    return "main", False
