@@ -1,0 +1,187 @@
+"""From a configuration to facts, each worked out when it is asked for.
+
+In: a configuration, the surroundings, and the facts that other stages have about launch and node.  Out: `Facts`, a
+mapping from names to facts.  An unknown stays unknown and carries what would decide it; a name that nothing gives is
+known to be absent (None).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+
+from preflight.configuration.model import Configuration, Value
+from preflight.facts.adjust import ADJUSTMENTS
+from preflight.facts.derived import DERIVATIONS
+from preflight.facts.model import Fact
+from preflight.facts.origins import describe_bound, describe_environment
+from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version, parse_version
+from preflight.facts.surroundings import Surroundings
+from preflight.facts.world import SOURCES
+
+NOTHING_SAID = Surroundings()
+LIMIT = 12
+"""Places that a derived fact shows at most."""
+
+
+def derive_facts(
+    configuration: Configuration,
+    surroundings: Surroundings = NOTHING_SAID,
+    *,
+    given: Mapping[str, Fact] | None = None,
+) -> Facts:
+    """The facts of a configuration; `given` are those of the launch, scheduler and node by name."""
+    return Facts(configuration, surroundings, given or {})
+
+
+@lru_cache(maxsize=32)
+def order_steps(release: Version) -> dict[str, tuple[tuple[int, Step], ...]]:
+    """The steps of a release by the fact that they write, numbered in their order."""
+    found: dict[str, list[tuple[int, Step]]] = {}
+    for number, step in enumerate(ADJUSTMENTS + DERIVATIONS):
+        if step.holds_for(release):
+            found.setdefault(step.writes, []).append((number, step))
+    return {name: tuple(steps) for name, steps in found.items()}
+
+
+class Facts(Mapping[str, Fact]):
+    """All facts of one configuration, lazily."""
+
+    def __init__(
+        self, configuration: Configuration, surroundings: Surroundings, given: Mapping[str, Fact]
+    ) -> None:
+        self.configuration = configuration
+        self.surroundings = surroundings
+        self.given = given
+        self.release = parse_version(configuration.release)
+        self.steps = order_steps(self.release)
+        self._final: dict[str, Fact] = {}
+        self._cache: dict[tuple[str, int], Fact] = {}
+
+    def __getitem__(self, name: str) -> Fact:
+        fact = self._final.get(name)
+        if fact is None:
+            fact = self._final[name] = self.find(name, 1 << 30)
+        return fact
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.configuration.values, **self.given, **dict.fromkeys(self.steps)})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)
+
+    def find(self, name: str, before: int) -> Fact:
+        """The fact as it stands before a step."""
+        for number, step in reversed(self.steps.get(name, ())):
+            if number < before:
+                key = (name, number)
+                fact = self._cache.get(key)
+                if fact is None:
+                    fact = self._cache[key] = self.take(number, step)
+                return fact
+        key = (name, -1)
+        if key not in self._cache:
+            self._cache[key] = self.start(name)
+        return self._cache[key]
+
+    def take(self, number: int, step: Step) -> Fact:
+        """Run one step."""
+        view = View(self, number)
+        try:
+            value = step.formula(view)
+        except MissingError as missing:
+            return Fact(step.writes, None, "derived", blocked_by=missing.blockers)
+        except (AbsentError, ArithmeticError):
+            value = KEEP
+        if isinstance(value, Keep):
+            earlier = self.find(step.writes, number)
+            more = tuple(
+                a for fact in view.inputs.values() for a in fact.assumptions if a not in earlier.assumptions
+            )
+            return (
+                earlier._replace(assumptions=earlier.assumptions + tuple(dict.fromkeys(more)))
+                if more
+                else earlier
+            )
+        inputs = [fact for name, fact in view.inputs.items() if name != step.writes or fact.value is not None]
+        evidence = dict.fromkeys(place for fact in inputs for place in fact.evidence)
+        assumptions = dict.fromkeys(a for fact in inputs for a in fact.assumptions)
+        return Fact(step.writes, value, "derived", tuple(evidence)[:LIMIT], tuple(assumptions))
+
+    def start(self, name: str) -> Fact:
+        """The fact before any step: a flag, an environment variable, a source outside, or nothing."""
+        bound = self.configuration.values.get(name)
+        if bound is not None:
+            return describe_bound(bound)
+        known = self.given.get(name) or self.surroundings.node.get(name)
+        if known is not None:
+            return known
+        if name.startswith("env_"):
+            return describe_environment(self.configuration.launch, name)
+        source = SOURCES.get(name)
+        if source is not None:
+            return source(self.configuration, self.surroundings, self.given)
+        for prefix, make in _PREFIXES.items():
+            if name.startswith(prefix):
+                return make(self, name.removeprefix(prefix), name)
+        return Fact(name, None, "default")
+
+    def asked(self, destination: str, name: str) -> Fact:
+        """`requested_x`: what the command line says, before any adjustment."""
+        return self.find(destination, 0)._replace(name=name)
+
+    def presence(self, destination: str, name: str) -> Fact:
+        """`given_x`: whether the command line sets it at all."""
+        bound = self.configuration.values.get(destination)
+        if bound is None:
+            return Fact(name, False, "default")
+        fact = describe_bound(bound)
+        return fact._replace(name=name, value=None if fact.blocked_by else bound.given)
+
+
+_PREFIXES: dict[str, Callable[[Facts, str, str], Fact]] = {
+    "requested_": Facts.asked,
+    "given_": Facts.presence,
+}
+
+
+class View:
+    """What one step sees, and a record of what it asked for."""
+
+    __slots__ = ("before", "facts", "inputs", "release")
+
+    def __init__(self, facts: Facts, before: int) -> None:
+        self.facts = facts
+        self.before = before
+        self.inputs: dict[str, Fact] = {}
+        self.release = facts.release
+
+    def __call__(self, name: str) -> Value:
+        fact = self.fact(name)
+        if fact.blocked_by:
+            raise MissingError(fact.blocked_by)
+        return fact.value
+
+    def fact(self, name: str) -> Fact:
+        fact = self.facts.find(name, self.before)
+        self.inputs[name] = fact
+        return fact
+
+    def number(self, name: str) -> int:
+        value = self(name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise AbsentError(name)
+        return value
+
+    def text(self, name: str) -> str | None:
+        value = self(name)
+        return value if isinstance(value, str) else None
+
+    def given(self, name: str) -> bool:
+        fact = self.facts.presence(name, name)
+        if fact.blocked_by:
+            raise MissingError(fact.blocked_by)
+        return fact.value is True

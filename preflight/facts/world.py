@@ -1,0 +1,227 @@
+"""Facts that stand before Megatron reads anything: processes, nodes, GPUs, versions, the program.
+
+In: a configuration, the surroundings and what the launch stage says.  Out: one source for each name in `SOURCES`.  What
+launcher, scheduler, options and environment leave open stays unknown, with what would decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from preflight.configuration.model import Configuration, Value
+from preflight.facts.model import Blocker, Evidence, Fact
+from preflight.facts.origins import describe_environment
+from preflight.facts.surroundings import Surroundings
+from preflight.launch.model import Number
+from preflight.values import Reason, Unknown
+
+Given = Mapping[str, Fact]
+Source = Callable[[Configuration, Surroundings, Given], Fact]
+
+PINNED_TE = (
+    ("core_v0.15", "2.9.0"),
+    ("core_v0.16", "2.12.0"),
+    ("core_v0.17", "2.14.1"),
+    ("core_v0.18", "2.16.0"),
+    ("core_v0.19", "2.17.1"),
+    ("main", "2.17.1"),
+)
+"""TransformerEngine's version that a release's container pins, by the release's first part."""
+OLDEST_TE = "2.8.0"
+
+
+def describe_number(name: str, number: Number) -> Fact:
+    """A fact from a count of the launch stage."""
+    evidence = () if number.span is None else (Evidence(number.span, number.text or str(number.value)),)
+    if number.unknown is not None:
+        return Fact(
+            name,
+            None,
+            number.origin,
+            evidence,
+            number.assumptions,
+            (Blocker(name, number.unknown, number.span),),
+        )
+    return Fact(name, number.value, number.origin, evidence, number.assumptions)
+
+
+def find_nodes(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    """Nodes as the launcher counts them, else as `--nodes` says."""
+    return _count("nnodes", configuration.launch.launcher.nodes, surroundings.nodes, "--nodes N")
+
+
+def find_processes(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    """Processes of each node as the launcher starts them, else one for each GPU."""
+    per_node = surroundings.gpus_per_node
+    return _count(
+        "processes_per_node", configuration.launch.launcher.processes_per_node, per_node, "--gpus-per-node N"
+    )
+
+
+def _count(name: str, number: Number, option: int | None, remedy: str) -> Fact:
+    fact = describe_number(name, number)
+    if fact.known and fact.value is not None:
+        return fact
+    if option is not None:
+        return Fact(name, option, "option")
+    return fact if fact.blocked_by else _unknown(name, "scheduler", f"not said; give {remedy}")
+
+
+def find_world(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    """The number of ranks: the launcher's, else nodes x processes, else WORLD_SIZE."""
+    launcher = configuration.launch.launcher
+    stated = describe_number("world_size", launcher.world_size)
+    if stated.known and stated.value is not None:
+        return stated
+    nodes = find_nodes(configuration, surroundings, given)
+    processes = find_processes(configuration, surroundings, given)
+    if isinstance(nodes.value, int) and isinstance(processes.value, int):
+        return Fact(
+            "world_size",
+            nodes.value * processes.value,
+            "derived",
+            tuple(dict.fromkeys(nodes.evidence + processes.evidence)),
+            tuple(dict.fromkeys(nodes.assumptions + processes.assumptions)),
+        )
+    if stated.blocked_by:
+        return stated
+    if launcher.kind == "python" or stated.origin == "environment":
+        variable = describe_environment(configuration.launch, "env_world_size")
+        if isinstance(variable.value, str) and variable.value.strip().isdecimal():
+            return variable._replace(name="world_size", value=int(variable.value))
+        if variable.known and variable.value is None:
+            return Fact("world_size", 1, "default")
+    blocked = nodes.blocked_by or processes.blocked_by
+    return Fact("world_size", None, "launcher", blocked_by=blocked) if blocked else _ask("world_size")
+
+
+def _ask(name: str) -> Fact:
+    return _unknown(name, "environment", "$WORLD_SIZE", "WORLD_SIZE")
+
+
+def _unknown(name: str, reason: Reason, text: str, variable: str | None = None) -> Fact:
+    return Fact(name, None, "default", blocked_by=(Blocker(name, Unknown(reason, text, variable)),))
+
+
+def _launcher_world(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return describe_number("launcher_world_size", configuration.launch.launcher.world_size)
+
+
+def _launcher_kind(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    launcher = configuration.launch.launcher
+    return Fact("launcher", launcher.kind, "launcher", (Evidence(launcher.span, launcher.kind),))
+
+
+def _program(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    word = configuration.launch.program
+    if word is None:
+        return Fact("program", None, "launcher")
+    value = word.text.value
+    if value is None:
+        blockers = tuple(Blocker("program", unknown, word.span) for unknown in word.text.unknowns)
+        name = word.text.display().rsplit("/", 1)[-1]
+        if "$" in name or not name.endswith(".py"):
+            return Fact("program", None, "launcher", blocked_by=blockers)
+        value = name
+    return Fact("program", value.rsplit("/", 1)[-1], "launcher", (Evidence(word.span, "the program"),))
+
+
+def _release(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return Fact("release", configuration.release, "option")
+
+
+def _te(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    text, origin = surroundings.te, "option"
+    installed = surroundings.node.get("node_te_version")
+    if text is None and installed is not None and isinstance(installed.value, str):
+        text, origin = installed.value, "node"
+    if text is None:
+        origin = "default"
+        text = next((pin for name, pin in PINNED_TE if configuration.release.startswith(name)), OLDEST_TE)
+    numbers: list[int] = []
+    for part in text.split(".")[:3]:
+        digits = "".join(character for character in part if character.isdigit())
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return Fact("te_version", tuple(numbers), origin)
+
+
+def _profile(name: str, field: str, node: str | None = None) -> Source:
+    """A property of the GPU: from `--gpu`, else from the node's probe, else unknown."""
+
+    def find(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+        found = surroundings.node.get(node) if node is not None else None
+        if surroundings.gpu is not None:
+            value: Value = getattr(surroundings.gpu, field)
+            return Fact(name, value, "option")
+        if found is not None and found.known and found.value is not None:
+            value = found.value
+            if isinstance(value, tuple) and value and not isinstance(value[0], tuple):
+                value = min(part for part in value if isinstance(part, (int, float)))
+            return found._replace(name=name, value=value)
+        return _unknown(name, "node", "the GPU; say which with --gpu")
+
+    return find
+
+
+def _capability(name: str, index: int) -> Source:
+    def find(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+        if surroundings.gpu is not None:
+            return Fact(name, surroundings.gpu.capability[index], "option")
+        found = surroundings.node.get("node_compute_capability")
+        if found is not None and isinstance(found.value, tuple) and found.value:
+            first = found.value[0]
+            if isinstance(first, tuple) and isinstance(first[index], int):
+                return found._replace(name=name, value=first[index])
+            if isinstance(first, (int, float)):
+                return found._replace(
+                    name=name, value=round(first * 10) // (10, 1)[index] % (1000, 10)[index]
+                )
+        return _unknown(name, "node", "the GPU; say which with --gpu")
+
+    return find
+
+
+def _gpus_per_node(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    if surroundings.gpus_per_node is not None:
+        return Fact("gpus_per_node", surroundings.gpus_per_node, "option")
+    for name in ("node_gpu_count", "scheduler_gpus_per_node", "slurm_gpus_per_node"):
+        found = surroundings.node.get(name) or given.get(name)
+        if found is not None and isinstance(found.value, int):
+            return found._replace(name="gpus_per_node")
+    if surroundings.gpu is not None:
+        return Fact("gpus_per_node", surroundings.gpu.gpus_per_node, "option")
+    return _unknown("gpus_per_node", "node", "not said; give --gpus-per-node N")
+
+
+def _nodes_option(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return Fact("nodes_option", surroundings.nodes, "option")
+
+
+def _gpus_option(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return Fact("gpus_per_node_option", surroundings.gpus_per_node, "option")
+
+
+def _gpu_name(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return Fact("gpu", None if surroundings.gpu is None else surroundings.gpu.name, "option")
+
+
+SOURCES: dict[str, Source] = {
+    "release": _release,
+    "program": _program,
+    "launcher": _launcher_kind,
+    "launcher_world_size": _launcher_world,
+    "nnodes": find_nodes,
+    "processes_per_node": find_processes,
+    "world_size": find_world,
+    "nodes_option": _nodes_option,
+    "gpus_per_node_option": _gpus_option,
+    "gpus_per_node": _gpus_per_node,
+    "gpu": _gpu_name,
+    "gpu_capability_major": _capability("gpu_capability_major", 0),
+    "gpu_capability_minor": _capability("gpu_capability_minor", 1),
+    "gpu_memory": _profile("gpu_memory", "memory", "node_gpu_memory"),
+    "nvlink_domain_size": _profile("nvlink_domain_size", "nvlink_domain", "node_nvlink_domain"),
+    "te_version": _te,
+}
