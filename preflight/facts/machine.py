@@ -1,7 +1,7 @@
 """The facts of a node as the engine takes them.
 
-In: a probe's or a record's `Node`.  Out: `Fact` records for `Surroundings.node`; what the readings leave open is unknown,
-with the reason.
+In: a probe's or a record's `Node`.  Out: `Fact` records for `Surroundings.node`; what the readings
+leave open is unknown, with the reason.
 """
 
 from __future__ import annotations
