@@ -56,7 +56,6 @@ class Outcome(NamedTuple):
     node: tuple[Diagnostic, ...] = ()
     node_error: str | None = None
     stale: tuple[str, ...] = ()
-    colour: bool = False
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:

@@ -173,6 +173,11 @@ class Files:
             self._read[real] = read_file(real, shown=self.shown(real))
         return self._read[real]
 
+    def preload(self, path: str, data: bytes) -> None:
+        """Let a file have other contents than the disk has: a fix that is tried before it is written."""
+        real = os.path.realpath(os.path.join(self.directory, path))
+        self._read[real] = Source(self.shown(real), data)
+
     def shown(self, real: str) -> str:
         """How a path is written for the user: relative to the working directory where that is shorter."""
         relative = os.path.relpath(real, self.directory)

@@ -23,7 +23,7 @@ STAGES = (
     ("facts",),
     ("diagnostics",),
     ("engine",),
-    ("outcome", "settings", "suppress", "baseline", "fixes", "examples"),
+    ("outcome", "fingerprint", "settings", "variants", "suppress", "comments", "baseline", "fixes", "examples"),
     ("chain",),
     ("report",),
     ("__init__",),

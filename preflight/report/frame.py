@@ -7,7 +7,7 @@ cursor are shown as escapes; tabs are four blanks wide; wide characters count tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from preflight.diagnostics import Label
@@ -29,8 +29,8 @@ class _Mark(NamedTuple):
     primary: bool
 
 
-def draw_frames(labels: Sequence[Label]) -> list[Row]:
-    """The frames of one finding: the primary label's file first."""
+def draw_frames(labels: Sequence[Label], mask: Callable[[str], str] = str) -> list[Row]:
+    """The frames of one finding, the primary label's file first; `mask` hides secrets without changing widths."""
     groups: dict[str, tuple[Source, dict[int, list[_Mark]]]] = {}
     places: dict[str, str] = {}
     for label in labels:
@@ -47,7 +47,7 @@ def draw_frames(labels: Sequence[Label]) -> list[Row]:
         arrow = "-->" if not rows else ":::"
         rows.append([(" " * width + arrow, "line"), (f" {places[path]}", "plain")])
         rows.append([(" " * width + " |", "line")])
-        rows += _draw_file(source, lines, width)
+        rows += _draw_file(source, lines, width, mask)
     return rows
 
 
@@ -90,16 +90,18 @@ def _add(marks: list[_Mark], mark: _Mark) -> None:
     marks.append(mark)
 
 
-def _draw_file(source: Source, lines: dict[int, list[_Mark]], width: int) -> list[Row]:
+def _draw_file(
+    source: Source, lines: dict[int, list[_Mark]], width: int, mask: Callable[[str], str]
+) -> list[Row]:
     rows: list[Row] = []
     previous: int | None = None
     for number in sorted(lines):
         if previous is not None and number > previous + 2:
             rows.append([("...", "line")])
         elif previous is not None and number == previous + 2:
-            rows.append(_source_row(source, number - 1, width, 0)[0])
+            rows.append(_source_row(mask(source.line(number - 1)), number - 1, width)[0])
         marks = sorted(lines[number], key=lambda mark: (mark.start, mark.end))
-        row, shift = _source_row(source, number, width, marks[-1].end, marks[0].start)
+        row, shift = _source_row(mask(source.line(number)), number, width, marks[-1].end, marks[0].start)
         rows.append(row)
         rows += _mark_rows([_shifted(mark, shift) for mark in marks], width)
         previous = number
@@ -111,9 +113,9 @@ def _shifted(mark: _Mark, shift: int) -> _Mark:
     return mark._replace(start=start, end=max(min(mark.end - shift, WIDTH), start + 1))
 
 
-def _source_row(source: Source, number: int, width: int, end: int, start: int = 0) -> tuple[Row, int]:
+def _source_row(line: str, number: int, width: int, end: int = 0, start: int = 0) -> tuple[Row, int]:
     """A line of source, and by how many columns it was moved to the left to show what is marked."""
-    text, shift = printable(source.line(number).rstrip()), 0
+    text, shift = printable(line.rstrip()), 0
     if len(text) > WIDTH:
         if end > WIDTH - 2:
             shift = max(start - 40, 0)

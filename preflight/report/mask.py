@@ -1,9 +1,9 @@
 """Secrets do not reach a report.
 
 In: names and values of variables, and texts on their way out.  Out: the texts with the values of variables whose
-name says secret (a word of it ends with KEY, TOKEN, PASSWORD, SECRET, ...) replaced.  Two ways, since either alone leaks:
-values that were seen are replaced wherever they occur, and assignments that can be read as such in a line of source
-are replaced by their form.
+name says secret (a word of it ends with KEY, TOKEN, PASSWORD, SECRET, ...) replaced.  Two ways, as either alone
+leaks: values that were seen are replaced wherever they occur, and assignments that can be read as such in a line
+of source are replaced by their form.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _ENDINGS = (
     "SECRETS",
 )
 _HARMLESS = re.compile(r"[-+.\d]*|true|false|none|null|text|content|\$.*", re.I)
-_NAME = r"[A-Za-z_][\w-]*?(?:key|token|passw(?:or)?d|secrets?|passphrase|credentials?)"
+_NAME = r"(?:[A-Za-z_][\w-]*?)?(?:key|token|passw(?:or)?d|secrets?|passphrase|credentials?)"
 _ASSIGNMENT = re.compile(
-    rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:|,)\s*)(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+)",
+    rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:(?![-=+?])|,)\s*)(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+)",
     re.I,
 )
 _FLAG = re.compile(
@@ -73,6 +73,14 @@ class Mask:
             text = pattern.sub(_hide, text)
         return text
 
+    def line(self, text: str) -> str:
+        """A line of source: as many stars as there were characters, so that marks under it stay in place."""
+        if self._values is not None:
+            text = self._values.sub(lambda match: "*" * len(match[0]), text)
+        for pattern in _patterns(text):
+            text = pattern.sub(lambda match: _fill(match, _hide(match)), text)
+        return text
+
     def all(self, value: Any) -> Any:
         """The same value with every string in it masked; keys stay."""
         if isinstance(value, str):
@@ -101,6 +109,15 @@ def _matches(text: str) -> Iterable[re.Match[str]]:
 def _named(match: re.Match[str]) -> str:
     head = re.sub(r"^\W+|[\s\"'\]=:,+-]+$", "", match["head"])
     return "TOKEN" if head in ("Bearer", "Basic") else head
+
+
+def _fill(match: re.Match[str], hidden: str) -> str:
+    if hidden == match[0]:
+        return hidden
+    quote = match["value"][0] if match["value"][0] in "\"'" else ""
+    closed = quote if quote and match["value"].endswith(quote) and len(match["value"]) > 1 else ""
+    stars = "*" * (len(match["value"]) - len(quote) - len(closed))
+    return f"{match['head']}{quote}{stars}{closed}"
 
 
 def _hide(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """The sarif report: SARIF 2.1.0, for code scanning.
 
-In: an outcome.  Out: one log with one run.  Paths are relative URIs, since servers match findings across runs by them; the
+In: an outcome.  Out: one log with one run.  Paths are relative URIs, since servers match findings by them; the
 way of each value to the command line is a code flow; a label is a related location; a file that could not be checked
 is a notification of the invocation.  `results` is always there, even empty.
 """

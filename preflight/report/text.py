@@ -11,16 +11,27 @@ from preflight.diagnostics import Diagnostic, Severity, Undecided
 from preflight.execution import Condition
 from preflight.outcome import Outcome, reaches
 from preflight.report.frame import Row, draw_frames, printable
+from preflight.report.mask import Mask
 from preflight.report.paint import paint
 
 
-def write_text(outcome: Outcome, show: Severity = "note") -> str:
+def write_text(
+    outcome: Outcome,
+    show: Severity = "note",
+    *,
+    verbose: bool = False,
+    quiet: bool = False,
+    colour: bool = False,
+) -> str:
     """Everything, for people; `show` is the mildest severity that is drawn."""
     rows: list[Row] = []
+    mask = Mask(outcome.secrets)
     for diagnostic in outcome.findings:
         if reaches(diagnostic.severity, show):
-            rows += draw_finding(diagnostic)
+            rows += draw_finding(diagnostic, mask)
             rows.append([])
+    if verbose:
+        rows += list_undecided(outcome.undecided)
     for file in outcome.files:
         if file.error is not None:
             rows.append(
@@ -28,19 +39,21 @@ def write_text(outcome: Outcome, show: Severity = "note") -> str:
             )
     if outcome.node_error is not None:
         rows.append([("error", "error"), (f": {printable(outcome.node_error)}", "message")])
-    rows.append(summarise(outcome))
-    return paint(rows, outcome.colour)
+    if not quiet:
+        rows.append(summarise(outcome))
+    return paint(rows, colour)
 
 
-def draw_finding(diagnostic: Diagnostic) -> list[Row]:
+def draw_finding(diagnostic: Diagnostic, mask: Mask) -> list[Row]:
     """One finding: headline, frames, and what there is to say below."""
     rows: list[Row] = [
         [
             (f"{diagnostic.severity}[{diagnostic.rule}]", diagnostic.severity),
-            (f": {printable(diagnostic.message)}", "message"),
+            (f": {printable(mask.text(diagnostic.message))}", "message"),
         ]
     ]
-    frames = draw_frames(diagnostic.labels)
+    labels = [label._replace(text=mask.text(label.text)) for label in diagnostic.labels]
+    frames = draw_frames(labels, mask.line)
     if not frames:
         where = f"node {diagnostic.node}" if diagnostic.node else diagnostic.path
         rows.append([("  -->", "line"), (f" {printable(where)}", "plain")])
@@ -50,7 +63,7 @@ def draw_finding(diagnostic: Diagnostic) -> list[Row]:
     numbers = [label.span.position.line for label in diagnostic.labels if not label.hidden]
     gutter = " " * max((len(str(number)) for number in numbers), default=1)
     for title, text in _footers(diagnostic):
-        rows.append([(f"{gutter} = ", "line"), (f"{title}: ", "help"), (printable(text), "plain")])
+        rows.append([(f"{gutter} = ", "line"), (f"{title}: ", "help"), (printable(mask.text(text)), "plain")])
     return rows
 
 
@@ -76,6 +89,17 @@ def _footers(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
             yield "assumes", f"{assumption.name} is not set by the caller; {hint}"
         else:
             yield "assumes", f"{assumption.name} is {assumption.value}"
+
+
+def list_undecided(undecided: Sequence[Undecided]) -> Iterable[Row]:
+    """Every undecided rule with what would decide it."""
+    for each in undecided:
+        where = f"{each.path}:{each.span.resolve().position.line}" if each.span else each.path
+        yield [
+            (f"undecided[{each.rule}]", "note"),
+            (f": {blame([each], limit=8)}", "plain"),
+            (f" ({where})", "dim"),
+        ]
 
 
 def describe_conditions(conditions: Sequence[Condition], path: str = "") -> str:

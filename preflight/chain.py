@@ -1,0 +1,360 @@
+"""The chain from a source to findings: each stage's function, called in order.
+
+In: a source and a `Request` (what the caller said, by option or config).  Out: `Resolved` launches for `trace`, or a
+`FileOutcome` for `check`.  Front-ends are handed each other here; a stage is imported when a file needs it, so that a
+bash script never pays for LibCST.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from preflight.configuration.model import Configuration
+from preflight.diagnostics import Diagnostic, Label, Severity, Undecided
+from preflight.engine.rule import Rule, RuleSet
+from preflight.engine.run import Subject, run_rules
+from preflight.execution import Context, Remark, Script
+from preflight.facts.model import Fact
+from preflight.facts.surroundings import Surroundings
+from preflight.fingerprint import stamp
+from preflight.launch.model import Launch
+from preflight.outcome import FileOutcome
+from preflight.source import Files, Source, Span
+from preflight.variants import merge_findings, merge_undecided
+
+if TYPE_CHECKING:
+    from preflight.suppress import Ignore
+
+
+class Request(NamedTuple):
+    """All that the caller says about how scripts are checked.
+
+    `target` is the release's name as typed (None: to be inferred).  `arguments` are the positional arguments from 1.
+    `select` and `ignore` hold names of rules and families.  `overlay` are contents that stand in for files of the
+    disk; `directory` stands in for the working directory.
+    """
+
+    rules: RuleSet
+    target: str | None = None
+    surroundings: Surroundings = Surroundings()
+    environment: Mapping[str, str] = {}
+    closed_environment: bool = False
+    strict_environment: bool = False
+    arguments: Mapping[int, str] = {}
+    closed_arguments: bool = False
+    source_paths: tuple[str, ...] = ()
+    root: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: Mapping[str, Severity] = {}
+    use_ignores: bool = True
+    require_reason: bool = False
+    fail_on: Severity = "error"
+    strict: bool = False
+    overlay: Mapping[str, bytes] = {}
+    directory: str | None = None
+
+
+class Settled(NamedTuple):
+    """One launch with its configurations and their facts."""
+
+    launch: Launch
+    configurations: tuple[tuple[Configuration, Mapping[str, Fact]], ...]
+
+
+class Resolved(NamedTuple):
+    """A script, followed to the end: what it launches, and with which settings."""
+
+    script: Script
+    launches: tuple[Settled, ...]
+    notes: tuple[str, ...] = ()
+
+
+def find_root(folder: str) -> str:
+    """The nearest folder at or above with `.git` or a preflight config, else the working directory."""
+    from preflight.settings import find_config
+
+    at = os.path.abspath(folder)
+    config = find_config(at)
+    while True:
+        if os.path.exists(os.path.join(at, ".git")) or (config and os.path.dirname(config) == at):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return os.getcwd()
+        at = above
+
+
+def make_context(path: str, request: Request) -> Context:
+    """The surroundings of one script."""
+    directory = request.directory or os.getcwd()
+    folder = os.path.dirname(os.path.join(directory, path))
+    root = request.root or (request.directory or find_root(folder))
+    files = Files(directory, (root, folder))
+    for name, data in request.overlay.items():
+        files.preload(name, data)
+    return Context(
+        files=files,
+        environment=request.environment,
+        closed_environment=request.closed_environment,
+        strict_environment=request.strict_environment,
+        arguments={0: path, **request.arguments},
+        closed_arguments=request.closed_arguments,
+        source_paths=request.source_paths,
+    )
+
+
+def language_of(source: Source) -> str | None:
+    """`shell` or `python`; None for data files, which hold no launch that could be read."""
+    first = source.data[:128].partition(b"\n")[0]
+    if first.startswith(b"#!"):
+        return "python" if b"python" in first else "shell"
+    ending = os.path.splitext(source.path)[1].lower()
+    if ending == ".py":
+        return "python"
+    return None if ending in (".yaml", ".yml", ".json", ".toml", ".md", ".rst", ".cfg", ".ini") else "shell"
+
+
+def read_script(source: Source, context: Context) -> Script | None:
+    """The commands of a source, by its language."""
+    language = language_of(source)
+    if language == "python":
+        from preflight.python.signs import may_hold_launch
+
+        return read_python(source, context) if may_hold_launch(source.data) else None
+    if language is None:
+        return None
+    from preflight.launch.header import read_header
+    from preflight.launch.scheduler import scheduler_variables
+
+    exported = scheduler_variables(read_header(source), context.environment)
+    return read_shell(source, context, exported=exported)
+
+
+def read_shell(source: Source, context: Context, **state: Any) -> Script:
+    from preflight.shell import read_script as read
+
+    return read(source, context, **state)
+
+
+def read_python(source: Source, context: Context, **state: Any) -> Script:
+    from preflight.python import read_script as read
+
+    return read(source, context, read_shell=read_shell, **state)
+
+
+def resolve(source: Source, request: Request) -> Resolved | None:
+    """Follow a script to its launches, their configurations and facts; None for what is no script."""
+    context = make_context(source.path, request)
+    script = read_script(source, context)
+    if script is None:
+        return None
+    from preflight.launch.find import find_launches
+
+    launches = find_launches(script, context, read_shell=read_shell, read_python=read_python)
+    settled = []
+    notes: dict[str, None] = {}
+    for launch in launches:
+        configurations = bind(launch, context, request, notes)
+        settled.append(Settled(launch, tuple(configurations)))
+    return Resolved(script, tuple(settled), tuple(notes))
+
+
+def bind(
+    launch: Launch, context: Context, request: Request, notes: dict[str, None]
+) -> Iterable[tuple[Configuration, Mapping[str, Fact]]]:
+    """The configurations of a launch with their facts."""
+    raise NotImplementedError
+
+
+def check_source(source: Source, request: Request) -> FileOutcome:
+    """Everything that the rules say of one script."""
+    resolved = resolve(source, request)
+    if resolved is None or not resolved.launches:
+        return FileOutcome(source.path, sources=(source,), fail_on=request.fail_on, strict=request.strict)
+    rules = choose_rules(request.rules, request.select, request.ignore)
+    findings, undecided, checked = run_launches(resolved, rules, request)
+    findings = [settle(diagnostic, request.severity) for diagnostic in findings]
+    if request.use_ignores:
+        findings = apply_ignores(source, findings, rules, request)
+    root = request.root or find_root(os.path.dirname(os.path.abspath(source.path)))
+    releases = dict.fromkeys(c.release for s in resolved.launches for c, _ in s.configurations)
+    return FileOutcome(
+        source.path,
+        launches=len({place_of(settled.launch) for settled in resolved.launches}),
+        diagnostics=stamp(sorted(findings, key=_place), root),
+        undecided=tuple(undecided),
+        target=", ".join(releases) or None,
+        rules=checked,
+        sources=(source,),
+        fail_on=request.fail_on,
+        strict=request.strict,
+        remarks=resolved.notes,
+    )
+
+
+def choose_rules(rules: RuleSet, select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules that names and families choose; without `select`, all of them."""
+    return tuple(
+        rule
+        for rule in rules.rules
+        if (not select or named(rule, select)) and not (ignore and named(rule, ignore))
+    )
+
+
+def named(rule: Rule, names: Sequence[str]) -> bool:
+    return rule.name in names or rule.family in names or "all" in names
+
+
+def run_launches(
+    resolved: Resolved, rules: tuple[Rule, ...], request: Request
+) -> tuple[list[Diagnostic], list[Undecided], int]:
+    """Run the rules over every launch, and make one of what holds on several paths."""
+    groups: dict[Span, list[tuple[int, Settled]]] = {}
+    for number, settled in enumerate(resolved.launches):
+        groups.setdefault(place_of(settled.launch), []).append((number, settled))
+    findings: list[Diagnostic] = []
+    undecided: list[Undecided] = []
+    checked = 0
+    for variants in groups.values():
+        found = []
+        waiting: list[Undecided] = []
+        for number, settled in variants:
+            diagnostics: list[Diagnostic] = []
+            for configuration, facts in settled.configurations:
+                outcome = run_one(number, settled.launch, configuration, facts, rules, request)
+                diagnostics += outcome.findings
+                waiting += outcome.undecided
+                checked = max(checked, outcome.checked)
+            found.append((settled.launch.conditions, diagnostics))
+        merged = merge_findings(found)
+        findings += merged
+        undecided += merge_undecided(waiting, merged)
+    findings += run_layout(resolved, rules, request)
+    return findings, undecided, checked
+
+
+def run_one(
+    number: int,
+    launch: Launch,
+    configuration: Configuration,
+    facts: Mapping[str, Fact],
+    rules: tuple[Rule, ...],
+    request: Request,
+) -> Any:
+    """The rules over one configuration of one launch."""
+    subject = Subject(
+        facts=facts,
+        remarks=(*launch.remarks, *configuration.problems),
+        release=configuration.release,
+        path=launch.source.path,
+        anchor=place_of(launch),
+        launch=number,
+        configuration=configuration.name,
+    )
+    return run_rules(request.rules, subject, rules)
+
+
+def run_layout(resolved: Resolved, rules: tuple[Rule, ...], request: Request) -> list[Diagnostic]:
+    """The rules about what the script's layout shows, once for the script."""
+    settled = resolved.launches[0]
+    for configuration, facts in settled.configurations[:1]:
+        subject = Subject(
+            facts=facts,
+            remarks=resolved.script.remarks,
+            release=configuration.release,
+            path=resolved.script.source.path,
+            anchor=place_of(settled.launch),
+        )
+        about_remarks = tuple(rule for rule in rules if rule.remark is not None)
+        return list(run_rules(request.rules, subject, about_remarks).findings)
+    return []
+
+
+def place_of(launch: Launch) -> Span:
+    """Where a launch stands, in a file."""
+    return launch.span.resolve()
+
+
+def settle(diagnostic: Diagnostic, severity: Mapping[str, Severity]) -> Diagnostic:
+    """Labels in files, the primary one first, and the severity that the config wants."""
+    labels = tuple(label._replace(span=label.span.resolve()) for label in diagnostic.labels)
+    ordered = sorted(labels, key=lambda label: (not label.primary, label.hidden))
+    if ordered and not ordered[0].primary:
+        ordered[0] = ordered[0]._replace(primary=True, hidden=False)
+    wanted = severity.get(diagnostic.rule, severity.get(diagnostic.family, diagnostic.severity))
+    return diagnostic._replace(labels=tuple(ordered), severity=wanted)
+
+
+def apply_ignores(
+    source: Source, findings: list[Diagnostic], rules: tuple[Rule, ...], request: Request
+) -> list[Diagnostic]:
+    """Mark what ignore comments cover, in the script and in the files that findings point into."""
+    from preflight.suppress import holds_comments
+
+    sources = {source.path: source}
+    for diagnostic in findings:
+        sources.update({label.span.path: label.span.source for label in diagnostic.labels})
+    speaking = [each for each in sources.values() if holds_comments(each)]
+    if not speaking:
+        return findings
+    from preflight.suppress import suppress
+
+    ignores: dict[str, Sequence[Ignore]] = {}
+    remarks: list[Remark] = []
+    for each in speaking:
+        ignores[each.path], faults = read_comments(each, request.rules)
+        remarks += faults
+    findings, unused = suppress(findings, ignores, request.require_reason)
+    remarks += [remark for remark in unused if judged(remark, rules)]
+    return findings + report_remarks(remarks, source, rules, request)
+
+
+def read_comments(source: Source, rules: RuleSet) -> tuple[list[Ignore], list[Remark]]:
+    """The ignore comments of one file."""
+    from preflight import comments
+    from preflight.suppress import read_ignores
+
+    names = {rule.name for rule in rules.rules} | set(rules.families) | {"all"}
+
+    def fault(name: str) -> str | None:
+        if name in names:
+            return None
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, sorted(names), 1)
+        return f"there is no rule {name!r}" + (f"; did you mean {near[0]}?" if near else "")
+
+    if language_of(source) == "python":
+        return read_ignores(comments.find_in_python(source), fault)
+    from preflight.shell.syntax import load_parser
+
+    tree = load_parser().parse(source.data)
+    return read_ignores(comments.find_in_shell(source, tree.root_node), fault)
+
+
+def judged(remark: Remark, rules: tuple[Rule, ...]) -> bool:
+    """Whether an unused comment names a rule that was looked at; one that was not says nothing."""
+    if remark.kind != "unused-ignore":
+        return True
+    looked_at = {word for rule in rules for word in (rule.name, rule.family)} | {"all"}
+    return any(name in looked_at for name in str(remark.values["names"]).split(", "))
+
+
+def report_remarks(
+    remarks: Sequence[Remark], source: Source, rules: tuple[Rule, ...], request: Request
+) -> list[Diagnostic]:
+    """Findings about the comments themselves."""
+    subject = Subject({}, tuple(remarks), "main", source.path, None)
+    chosen = tuple(rule for rule in rules if rule.remark is not None)
+    return [settle(d, request.severity) for d in run_rules(request.rules, subject, chosen).findings]
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str, str]:
+    labels: tuple[Label, ...] = diagnostic.labels
+    if not labels:
+        return diagnostic.path, 0, 0, diagnostic.rule, diagnostic.message
+    span = labels[0].span
+    return span.path, span.start, span.end, diagnostic.rule, diagnostic.message

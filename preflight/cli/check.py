@@ -1,0 +1,93 @@
+"""`preflight check`: lint launch scripts.
+
+In: files, folders, or `-`; behind `--` the script's arguments.  Out: findings, in the formats that are asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from preflight.cli import options as shared
+from preflight.cli.output import make_page, read_outputs, report
+from preflight.cli.session import MisuseError, Session
+from preflight.outcome import Outcome
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The options of `check`."""
+    parser = shared.new_parser(
+        "check",
+        "Lint Megatron launch scripts without running them.",
+        [
+            "preflight check train.sh",
+            "preflight check scripts/ --output json",
+            "preflight check train.sh -- 7B 16",
+        ],
+        usage="preflight check [OPTIONS] [PATH|- ...] [-- ARGS]",
+    )
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="files or folders (default: this folder), - for stdin"
+    )
+    shared.add_target_options(parser)
+    shared.add_script_options(parser)
+    shared.add_rule_options(parser)
+    shared.add_config_options(parser)
+    shared.add_output_options(parser)
+    group = parser.add_argument_group("files and fixes")
+    group.add_argument(
+        "--stdin-filename", metavar="NAME", help="the name that standard input is checked under"
+    )
+    group.add_argument(
+        "--force-exclude",
+        action="store_true",
+        default=None,
+        help="exclude also counts for files that are named",
+    )
+    group.add_argument("--fix", action="store_true", help="apply the safe fixes")
+    group.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix or --diff, those too that need a look"
+    )
+    group.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    group.add_argument(
+        "--megatron",
+        metavar="PATH",
+        help="also ask this checkout's own parser and validators (runs Megatron's code)",
+    )
+    return parser
+
+
+def run(words: list[str]) -> int:
+    """The command."""
+    words, arguments = shared.split_arguments(words)
+    options = make_parser().parse_args(words)
+    try:
+        session = Session(options, arguments)
+        targets = read_outputs(options, session.here)
+        if "-" in options.paths and options.fix and not options.diff:
+            raise MisuseError("standard input cannot be fixed in place; use --diff")
+        if options.fix or options.diff or options.unsafe_fixes:
+            from preflight.cli.fixing import fix_files
+
+            files = fix_files(session, list(session.find(options.paths)))
+        else:
+            files = [session.check_file(found) for found in session.find(options.paths)]
+        outcome = session.conclude(files)
+        if any(name == "sarif" for name, _ in targets):
+            outcome = with_pages(outcome, session)
+        return report(outcome, targets, options, session.here)
+    except MisuseError as error:
+        print(f"preflight check: {error}", file=sys.stderr)
+        return 2
+
+
+def with_pages(outcome: Outcome, session: Session) -> Outcome:
+    """The outcome with what a report says of the rules that found something."""
+    pages = {}
+    for file in outcome.files:
+        rules = session.request_of(file.path).rules if file.diagnostics else None
+        for diagnostic in file.diagnostics:
+            page = make_page(rules, diagnostic.rule)
+            if page is not None:
+                pages[diagnostic.rule] = page
+    return outcome._replace(pages=pages)

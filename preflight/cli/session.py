@@ -1,0 +1,290 @@
+"""What the commands that read scripts have in common: settings and options become requests, requests become outcomes.
+
+In: parsed options (see `options`) and the script's arguments.  Out: for each file the request that the chain
+takes; an outcome of all files; the reports and the exit status.  A fault in one file is said and the others are
+still checked.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from preflight import __version__
+from preflight.chain import Request, check_source, find_root
+from preflight.cli.discover import Found, discover
+from preflight.cli.failure import describe
+from preflight.cli.options import split_names
+from preflight.engine.rule import RuleSet
+from preflight.engine.shipped import RulesError, read_rules
+from preflight.facts.surroundings import Surroundings, ProfileError, find_profile
+from preflight.outcome import FileOutcome, Outcome
+from preflight.settings import Settings, find_config, load_settings, matches
+from preflight.source import Refusal, Source, read_file
+
+if TYPE_CHECKING:
+    from preflight.facts.model import Fact
+    from preflight.node.model import Node
+
+
+class MisuseError(Exception):
+    """An invocation that cannot be carried out: exit status 2."""
+
+
+class Session:
+    """One run of a command."""
+
+    def __init__(self, options: Namespace, arguments: tuple[str, ...] | None = None) -> None:
+        self.options = options
+        self.arguments = arguments
+        self.here = self.settings_of(os.getcwd())
+        self._rules: dict[tuple[str, ...], RuleSet] = {}
+        self._surroundings: dict[str | None, Surroundings] = {}
+
+    # -- settings ----------------------------------------------------------------------------------------------
+
+    def settings_of(self, folder: str) -> Settings:
+        """The settings for scripts of a folder."""
+        if self.options.isolated:
+            return Settings()
+        site = os.environ.get("PREFLIGHT_CONFIG") or None
+        path = self.options.config or find_config(folder)
+        if path is None and site is None:
+            return Settings()
+        return self._load(path, site)
+
+    def _load(self, path: str | None, site: str | None) -> Settings:
+        known: dict[tuple[str | None, str | None], Settings] = self.__dict__.setdefault("_settings", {})
+        if (path, site) not in known:
+            known[path, site] = load_settings(path, site)
+        return known[path, site]
+
+    def rules_of(self, settings: Settings) -> RuleSet:
+        """The shipped rules, with those of the config's folders."""
+        if settings.rules not in self._rules:
+            from pathlib import Path
+
+            try:
+                self._rules[settings.rules] = read_rules(fact_types, [Path(each) for each in settings.rules])
+            except RulesError as error:
+                raise MisuseError("\n".join(error.messages)) from None
+        return self._rules[settings.rules]
+
+    def request_of(self, path: str) -> Request:
+        """What the options and the nearest config say about one script."""
+        options = self.options
+        settings = self.settings_of(os.path.dirname(os.path.abspath(path)))
+        rules = self.rules_of(settings)
+        ignored = [
+            names for glob, names in settings.per_file_ignores.items() if matches(glob, path, settings.folder)
+        ]
+        select = split_names(options.select) or settings.select
+        ignore = (
+            *settings.ignore,
+            *split_names(options.ignore),
+            *(name for names in ignored for name in names),
+        )
+        check_names((*select, *ignore, *settings.severity), rules)
+        return Request(
+            rules=rules,
+            target=options.target or settings.target,
+            surroundings=self.surroundings_of(settings),
+            environment=self.environment_of(settings, path),
+            closed_environment=first(options.closed_env, settings.closed_env, False),
+            strict_environment=first(options.strict_env, settings.strict_env, False),
+            arguments=self.arguments_of(settings, path)[0],
+            closed_arguments=self.arguments_of(settings, path)[1],
+            source_paths=(*options.source_path, *settings.source_path),
+            root=options.root or settings.root,
+            select=select,
+            ignore=ignore,
+            severity=settings.severity,
+            use_ignores=not getattr(options, "no_ignores", False),
+            require_reason=bool(settings.require_reason),
+            fail_on=options.fail_on or settings.fail_on or "error",
+            strict=first(options.strict, settings.strict, False),
+        )
+
+    def environment_of(self, settings: Settings, path: str) -> Mapping[str, str]:
+        environment = dict(settings.env)
+        for glob, variables in settings.env_by_script.items():
+            if matches(glob, path, settings.folder):
+                environment.update(variables)
+        environment.update(self.options.env)
+        return environment
+
+    def arguments_of(self, settings: Settings, path: str) -> tuple[dict[int, str], bool]:
+        """The positional arguments from 1, and whether there are no others."""
+        words = self.arguments
+        if words is None:
+            globs = settings.arguments.items()
+            words = next((args for glob, args in globs if matches(glob, path, settings.folder)), None)
+        numbered = dict(enumerate(words or (), 1))
+        numbered.update(self.options.arg)
+        return numbered, words is not None
+
+    def surroundings_of(self, settings: Settings) -> Surroundings:
+        if settings.path not in self._surroundings:
+            options = self.options
+            gpu = options.gpu or settings.gpu
+            try:
+                profile = find_profile(gpu) if gpu else None
+            except ProfileError as error:
+                raise MisuseError(str(error)) from None
+            domain = options.nvlink_domain or settings.nvlink_domain
+            if profile is not None and domain:
+                profile = profile._replace(nvlink_domain=domain)
+            self._surroundings[settings.path] = Surroundings(
+                nodes=options.nodes or settings.nodes,
+                gpus_per_node=options.gpus_per_node or settings.gpus_per_node,
+                gpu=profile,
+                te=options.te or settings.te,
+                node=self.node_facts(options.node or settings.node),
+            )
+        return self._surroundings[settings.path]
+
+    def node_facts(self, path: str | None) -> Mapping[str, Fact]:
+        """The facts of a recorded node."""
+        if path is None:
+            return {}
+        from preflight.node.profiles import read_node
+        from preflight.node.record import RecordError
+
+        try:
+            return describe_node(read_node(path))
+        except RecordError as error:
+            raise MisuseError(str(error)) from None
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def find(self, paths: Sequence[str]) -> Iterable[Found]:
+        """The files that the paths stand for."""
+
+        def excluded(path: str) -> bool:
+            settings = self.settings_of(os.path.dirname(os.path.abspath(path)))
+            return any(matches(glob, path, settings.folder) for glob in settings.exclude)
+
+        force = first(getattr(self.options, "force_exclude", None), self.here.force_exclude, False)
+        return discover(paths or ["."], excluded, force)
+
+    def read(self, found: Found) -> Source | Refusal:
+        """A file's text; text that no shell could run is refused."""
+        if found.path == "-":
+            name = getattr(self.options, "stdin_filename", None) or "-"
+            source: Source | Refusal = Source(name, sys.stdin.buffer.read())
+        else:
+            source = read_file(found.path)
+        if isinstance(source, Source) and b"\0" in source.data[:8192]:
+            return Refusal(source.path, "a binary file, not a script")
+        return source
+
+    def check_file(self, found: Found) -> FileOutcome:
+        """One file's outcome, whatever happens."""
+        source = self.read(found)
+        if isinstance(source, Refusal):
+            return FileOutcome(source.path, error=source.message)
+        try:
+            return check_source(source, self.request_of(source.path))
+        except (RecursionError, MemoryError) as error:
+            return FileOutcome(source.path, error=describe(error))
+        except Exception as error:
+            if is_users(error):
+                raise
+            if getattr(self.options, "verbose", False):
+                import traceback
+
+                traceback.print_exc()
+            return FileOutcome(source.path, error=describe(error))
+
+    def conclude(self, files: Sequence[FileOutcome], **more: Any) -> Outcome:
+        """All files as one outcome, with the baseline applied."""
+        outcome = Outcome(__version__, tuple(files), **more)
+        path = self.options.baseline or self.here.baseline
+        written = self.options.write_baseline
+        if path and not (written and not os.path.exists(path)):
+            outcome = accept_baseline(outcome, path)
+        if written:
+            from preflight.baseline import write_baseline
+
+            count = write_baseline(written, (d for f in files for d in f.diagnostics), find_root(os.getcwd()))
+            print(
+                f"preflight: wrote {count} finding{'' if count == 1 else 's'} to {written}", file=sys.stderr
+            )
+            outcome = accept_baseline(outcome, written)
+        targets = sorted({file.target for file in outcome.files if file.target})
+        target = (
+            outcome.target
+            or (targets[0] if len(targets) == 1 else None)
+            or self.options.target
+            or self.here.target
+        )
+        return outcome._replace(target=target)
+
+
+def describe_node(node: Node | None) -> dict[str, Fact]:
+    """A node's facts as rules see them; a doubtful one is unknown, with the reason."""
+    from preflight.facts.model import Blocker, Fact
+    from preflight.node.facts import Doubt, node_facts
+    from preflight.values import Unknown
+
+    return {
+        name: Fact(name, None, "node", blocked_by=(Blocker(name, Unknown("node", value.text)),))
+        if isinstance(value, Doubt)
+        else Fact(name, value, "node")
+        for name, value in node_facts(node).items()
+    }
+
+
+def is_users(error: Exception) -> bool:
+    """Whether an exception is about the invocation, not about a file."""
+    from preflight.settings import SettingsError
+
+    return isinstance(error, MisuseError | SettingsError)
+
+
+def accept_baseline(outcome: Outcome, path: str) -> Outcome:
+    """Mark what the baseline knows; entries that match nothing in the files of this run are stale."""
+    from preflight.baseline import BaselineError, apply_baseline, read_baseline
+
+    try:
+        entries = read_baseline(path)
+    except BaselineError as error:
+        raise MisuseError(str(error)) from None
+    flat = [d for file in outcome.files for d in file.diagnostics] + list(outcome.node)
+    marked, stale = apply_baseline(flat, entries)
+    files = []
+    for file in outcome.files:
+        size = len(file.diagnostics)
+        files.append(file._replace(diagnostics=tuple(marked[:size])))
+        del marked[:size]
+    root = find_root(os.getcwd())
+    looked_at = {
+        os.path.relpath(os.path.abspath(file.path), root) for file in outcome.files if file.error is None
+    }
+    useless = tuple(f"{entry.path}: {entry.rule}" for entry in stale if entry.path in looked_at)
+    return outcome._replace(files=tuple(files), node=tuple(marked), stale=(*outcome.stale, *useless))
+
+
+def check_names(names: Iterable[str], rules: RuleSet) -> None:
+    """Refuse names that are no rule and no family."""
+    known = {rule.name for rule in rules.rules} | set(rules.families) | {"all"}
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, sorted(known), 1)
+            raise MisuseError(f"no rule or family {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def first(*values: Any) -> Any:
+    """The first that was said."""
+    return next((value for value in values if value is not None), None)
+
+
+def fact_types() -> Mapping[str, str]:
+    from preflight.facts.catalogue import fact_types as types
+
+    return types()

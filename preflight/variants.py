@@ -1,0 +1,99 @@
+"""One launch command on several paths through a script, seen as one.
+
+In: for each launch command (by place) the paths on which it runs, each with its conditions, and the findings of each
+path.  Out: findings without repetition: one that holds on all paths names none, one that holds on some names the
+branches that it needs, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from preflight.diagnostics import Diagnostic, Undecided
+from preflight.execution import Condition
+
+Path = tuple[Condition, ...]
+Branch = tuple[str, int, int, bool]
+"""A condition by place and outcome, without its words."""
+
+
+def merge_findings(found: Sequence[tuple[Path, Sequence[Diagnostic]]]) -> list[Diagnostic]:
+    """The findings of all paths of one launch command, each once."""
+    everywhere = [path_of(path) for path, _ in found]
+    first: dict[Any, Diagnostic] = {}
+    holding: dict[Any, list[Path]] = {}
+    for path, diagnostics in found:
+        for diagnostic in diagnostics:
+            key = identity(diagnostic)
+            first.setdefault(key, diagnostic)
+            holding.setdefault(key, []).append(path)
+    merged = []
+    for key, diagnostic in first.items():
+        conditions = explain(holding[key], everywhere)
+        merged.append(diagnostic._replace(conditions=unite(diagnostic.conditions, conditions)))
+    return merged
+
+
+def merge_undecided(found: Iterable[Undecided], decided: Iterable[Diagnostic]) -> list[Undecided]:
+    """Each undecided rule of one launch command once, with all that blocks it; those that fail are decided."""
+    failing = {diagnostic.rule for diagnostic in decided}
+    merged: dict[str, Undecided] = {}
+    for each in found:
+        if each.rule in failing:
+            continue
+        old = merged.get(each.rule)
+        if old is None:
+            merged[each.rule] = each
+        elif each.blocked_by != old.blocked_by:
+            blocked = tuple(dict.fromkeys(old.blocked_by + each.blocked_by))
+            merged[each.rule] = old._replace(blocked_by=blocked)
+    return list(merged.values())
+
+
+def identity(diagnostic: Diagnostic) -> tuple[object, ...]:
+    """What makes findings of two paths the same for a reader."""
+    place = None
+    if diagnostic.labels:
+        span = diagnostic.labels[0].span
+        place = (span.path, span.start, span.end)
+    return (diagnostic.rule, diagnostic.configuration, diagnostic.message, diagnostic.severity, place)
+
+
+def explain(holding: Sequence[Path], everywhere: Sequence[frozenset[Branch]]) -> Path:
+    """The fewest branches of the first path that say where a finding holds: all paths with them have it."""
+    have = [path_of(path) for path in holding]
+    without = [branches for branches in everywhere if branches not in have]
+    if not without:
+        return ()
+    needed = list(holding[0])
+    shared = [c for c in needed if all(branch_of(c) in branches for branches in have)]
+    if not any(path_of(shared) <= branches for branches in without):
+        needed = shared
+    for condition in list(needed):
+        fewer = [each for each in needed if each is not condition]
+        if fewer and not any(path_of(fewer) <= branches for branches in without):
+            needed = fewer
+    return tuple(needed)
+
+
+def unite(own: Path, more: Path) -> Path:
+    known = path_of(own)
+    return (*own, *(condition for condition in more if branch_of(condition) not in known))
+
+
+def path_of(path: Iterable[Condition]) -> frozenset[Branch]:
+    return frozenset(branch_of(condition) for condition in path)
+
+
+def branch_of(condition: Condition) -> Branch:
+    span = condition.span
+    return span.path, span.start, span.end, condition.taken
+
+
+def group_by(keys: Sequence[object]) -> Mapping[object, list[int]]:
+    """Positions by key, in the order of their first occurrence."""
+    groups: dict[object, list[int]] = {}
+    for number, key in enumerate(keys):
+        groups.setdefault(key, []).append(number)
+    return groups
