@@ -106,6 +106,7 @@ activation | str | - | gelu, swiglu, quick_geglu or squared_relu
 gated_linear_unit | bool | - | whether the feed-forward layer has gates
 bias_activation_fusion | bool | - | whether bias and activation are fused
 attention_variant | str | - | experimental attention variant, from its flag or from a hybrid pattern
+config_cpu_offloading | bool | - | whether activations of some layers go to the host, in the configuration
 config_ffn_hidden_size | int | - | feed-forward size in the transformer configuration
 config_kv_channels | int | - | channels of a head in the transformer configuration
 config_moe_ffn_hidden_size | int | - | feed-forward size of experts in the transformer configuration
@@ -169,7 +170,7 @@ def destination_type(destination: str, action: str, type_name: str | None, nargs
     """The fact type of a flag's destination."""
     if destination in OVERRIDES:
         return OVERRIDES[destination]
-    if action in ("store_true", "store_false", "BooleanOptional"):
+    if action in ("store_true", "store_false", "boolean"):
         return "bool"
     if action == "count":
         return "int"
@@ -183,6 +184,20 @@ def merge_types(first: str, second: str) -> str:
     if first == second:
         return first
     return "float" if {first, second} == {"int", "float"} else "any"
+
+
+def fact_types() -> FactTypes:
+    """The types of all names, with the destinations of every release's flag table."""
+    from preflight.targets.releases import RELEASES
+    from preflight.targets.table import load_table
+
+    destinations: dict[str, str] = {}
+    for release in RELEASES:
+        for option in load_table(release).options:
+            kind = destination_type(option.destination, option.action, option.type, option.nargs)
+            known = destinations.get(option.destination)
+            destinations[option.destination] = kind if known is None else merge_types(known, kind)
+    return FactTypes({**destinations, **OVERRIDES})
 
 
 class FactTypes(Mapping[str, str]):

@@ -13,21 +13,11 @@ from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.facts.origins import describe_environment
 from preflight.facts.surroundings import Surroundings
 from preflight.launch.model import Number
+from preflight.targets.releases import TE_VERSIONS, UNPINNED_TE
 from preflight.values import Reason, Unknown
 
 Given = Mapping[str, Fact]
 Source = Callable[[Configuration, Surroundings, Given], Fact]
-
-PINNED_TE = (
-    ("core_v0.15", "2.9.0"),
-    ("core_v0.16", "2.12.0"),
-    ("core_v0.17", "2.14.1"),
-    ("core_v0.18", "2.16.0"),
-    ("core_v0.19", "2.17.1"),
-    ("main", "2.17.1"),
-)
-"""TransformerEngine's version that a release's container pins, by the release's first part."""
-OLDEST_TE = "2.8.0"
 
 
 def describe_number(name: str, number: Number) -> Fact:
@@ -137,7 +127,7 @@ def _te(configuration: Configuration, surroundings: Surroundings, given: Given) 
         text, origin = installed.value, "node"
     if text is None:
         origin = "default"
-        text = next((pin for name, pin in PINNED_TE if configuration.release.startswith(name)), OLDEST_TE)
+        text = TE_VERSIONS.get(configuration.release, UNPINNED_TE)
     numbers: list[int] = []
     for part in text.split(".")[:3]:
         digits = "".join(character for character in part if character.isdigit())

@@ -230,7 +230,7 @@ def _(at: Reader) -> Value | Keep:
 @step("cpu_offloading", "layers to offload switch it on", since="0.16")
 def _(at: Reader) -> Value | Keep:
     layers = at("cpu_offloading_num_layers")
-    return True if isinstance(layers, int) and layers > 0 else KEEP
+    return isinstance(layers, int) and layers > 0
 
 
 @step("te_rng_tracker", "graphs need it", since="0.14", before="0.15")

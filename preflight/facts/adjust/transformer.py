@@ -39,6 +39,11 @@ for _name in UNCHANGED:
     _copy(_name)
 
 
+@step("config_cpu_offloading", "off unless switched on")
+def _(at: Reader) -> Value:
+    return bool(at("cpu_offloading"))
+
+
 @step("config_num_query_groups", "only with --group-query-attention; else one for each head")
 def _(at: Reader) -> Value:
     groups = at("num_query_groups") if at("group_query_attention") else None

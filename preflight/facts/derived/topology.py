@@ -27,10 +27,13 @@ def _(at: Reader) -> Value:
 
 @step("encoder_ranks", "ranks of an encoder with stages of its own", since="0.9", before="0.14")
 def _(at: Reader) -> Value:
-    encoder = at.number("encoder_tensor_model_parallel_size") * at.number(
-        "encoder_pipeline_model_parallel_size"
-    )
-    return encoder * at.number("context_parallel_size") * at.number("data_parallel_size")
+    tp, stages = at.number("tensor_model_parallel_size"), at.number("encoder_pipeline_model_parallel_size")
+    tensor = at.number("encoder_tensor_model_parallel_size")
+    if stages > 0 and tensor == 0:
+        tensor = tp
+    both = tensor * stages + tp * at.number(PP)
+    copies = at.number("world_size") // (both * at.number("context_parallel_size"))
+    return tensor * stages * at.number("context_parallel_size") * copies
 
 
 @step("decoder_ranks", "the ranks that no encoder takes")

@@ -1,0 +1,1 @@
+"""preflight's word against Megatron's own, over the recorded command lines in `fixtures/oracle/`."""
