@@ -62,11 +62,22 @@ class Layer(NamedTuple):
 
 
 class Header(NamedTuple):
-    """The scheduler's side: `#SBATCH` and the like, with the options of an enclosing sbatch."""
+    """The scheduler's side: `#SBATCH` and the like, with the options of an enclosing sbatch.
+
+    `components` are the parts of a heterogeneous job; `options` is then the first.  `remarks` say what is odd about
+    the lines themselves.  `lines` are the directives as they stand.
+    """
 
     kind: str  # "slurm" | "pbs" | "lsf"
     options: Mapping[str, Setting]
     span: Span
+    components: tuple[Mapping[str, Setting], ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    lines: tuple[Span, ...] = ()
+
+    @property
+    def heterogeneous(self) -> bool:
+        return len(self.components) > 1
 
 
 class Launch(NamedTuple):
@@ -93,3 +104,5 @@ class Launch(NamedTuple):
     configuration: CodeConfiguration | None = None
     closed_environment: bool = False
     directory: Text | None = None
+    module: bool = False  # the program is a module's name (`python -m`)
+    lost: Mapping[str, tuple[Text, Layer]] = {}  # variables of the script that a wrapper does not hand over

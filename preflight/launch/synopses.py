@@ -1,0 +1,661 @@
+"""The options of the commands that wrap or launch programs, in the words of `options.declare`.
+
+In: nothing; this is data.  One option a line: its spellings, the last of which names it, then `VALUE` for each value
+that it takes.  Options whose meaning nobody here needs are listed all the same: their arity tells where the
+inner command begins.
+"""
+
+from __future__ import annotations
+
+SRUN = """
+-A --account VALUE
+-a --array VALUE
+-b --begin VALUE
+-c --cpus-per-task VALUE
+-C --constraint VALUE
+-d --dependency VALUE
+-D --chdir VALUE
+-e --error VALUE
+-E --preserve-env
+-G --gpus VALUE
+-H --hold
+-i --input VALUE
+-I --immediate [=VALUE]
+-J --job-name VALUE
+-k --no-kill [=VALUE]
+-K --kill-on-bad-exit [=VALUE]
+-l --label
+-L --licenses VALUE
+-m --distribution VALUE
+-M --clusters VALUE
+-n --ntasks VALUE
+-N --nodes VALUE
+-o --output VALUE
+-O --overcommit
+-p --partition VALUE
+-q --qos VALUE
+-Q --quiet
+-r --relative VALUE
+-s --oversubscribe
+-S --core-spec VALUE
+-t --time VALUE
+-T --threads VALUE
+-u --unbuffered
+-v --verbose
+-V --version
+-w --nodelist VALUE
+-W --wait VALUE
+-x --exclude VALUE
+-X --disable-status
+-Z --no-allocate
+-F --nodefile VALUE
+-B --extra-node-info VALUE
+-h --help
+--share --oversubscribe
+--workdir --chdir VALUE
+--accel-bind VALUE
+--acctg-freq VALUE
+--bb VALUE
+--bbf VALUE
+--bcast [=VALUE]
+--bcast-exclude VALUE
+--cluster-constraint VALUE
+--comment VALUE
+--compress [=VALUE]
+--container VALUE
+--container-id VALUE
+--container-image VALUE
+--container-mounts VALUE
+--container-name VALUE
+--container-workdir VALUE
+--container-save VALUE
+--container-env VALUE
+--container-mount-home
+--no-container-mount-home
+--container-writable
+--container-readonly
+--container-remap-root
+--no-container-remap-root
+--container-entrypoint
+--no-container-entrypoint
+--container-entrypoint-log
+--contiguous
+--core-spec VALUE
+--cores-per-socket VALUE
+--cpu-bind VALUE
+--cpu_bind --cpu-bind VALUE
+--cpu-freq VALUE
+--cpus-per-gpu VALUE
+--deadline VALUE
+--debugger-test
+--delay-boot VALUE
+--epilog VALUE
+--exact
+--exclusive [=VALUE]
+--export VALUE
+--export-file VALUE
+--external
+--extra VALUE
+--get-user-env [=VALUE]
+--gid VALUE
+--gpu-bind VALUE
+--gpu-freq VALUE
+--gpus-per-node VALUE
+--gpus-per-socket VALUE
+--gpus-per-task VALUE
+--gres VALUE
+--gres-flags VALUE
+--het-group VALUE
+--pack-group --het-group VALUE
+--hint VALUE
+--ignore-pbs
+--interactive
+--jobid VALUE
+--kill-on-invalid-dep VALUE
+--mail-type VALUE
+--mail-user VALUE
+--mcs-label VALUE
+--mem VALUE
+--mem-bind VALUE
+--mem_bind --mem-bind VALUE
+--mem-per-cpu VALUE
+--mem-per-gpu VALUE
+--mincpus VALUE
+--mpi VALUE
+--msg-timeout VALUE
+--multi-prog
+--network VALUE
+--nice [=VALUE]
+--no-bell
+--no-requeue
+--ntasks-per-core VALUE
+--ntasks-per-gpu VALUE
+--ntasks-per-node VALUE
+--tasks-per-node --ntasks-per-node VALUE
+--ntasks-per-socket VALUE
+--ntasks-per-tres VALUE
+--oom-kill-step [=VALUE]
+--open-mode VALUE
+--overlap
+--parsable
+--power VALUE
+--prefer VALUE
+--priority VALUE
+--profile VALUE
+--prolog VALUE
+--propagate [=VALUE]
+--pty [=VALUE]
+--quit-on-interrupt
+--reboot
+--requeue
+--reservation VALUE
+--resv-ports [=VALUE]
+--segment VALUE
+--send-libs [=VALUE]
+--signal VALUE
+--slurmd-debug VALUE
+--sockets-per-node VALUE
+--spank VALUE
+--spread-job
+--stepmgr
+--switches VALUE
+--task-epilog VALUE
+--task-prolog VALUE
+--test-only
+--thread-spec VALUE
+--threads-per-core VALUE
+--time-min VALUE
+--tmp VALUE
+--tres-bind VALUE
+--tres-per-task VALUE
+--uid VALUE
+--usage
+--use-min-nodes
+--wait-all-nodes VALUE
+--wait-for-switch VALUE
+--wckey VALUE
+--whole
+--x11 [=VALUE]
+"""
+
+SBATCH = SRUN.replace("-W --wait VALUE", "-W --wait") + "--wrap VALUE\n--batch VALUE\n"
+
+MPI = """
+-n -c --n -np --np VALUE
+-N -npernode --npernode -ppn --ppn VALUE
+-npersocket --npersocket VALUE
+-H -host --host -hosts --hosts VALUE
+-hostfile -machinefile --machinefile -f -default-hostfile --default-hostfile --hostfile VALUE
+-x --export VALUE
+-env -genv --genv VALUE VALUE
+--env --environment VALUE
+-genvlist -envlist --envlist VALUE
+-genvall -envall --envall
+-genvnone -envnone --envnone
+-mca -gmca --gmca --mca VALUE VALUE
+-bind-to --bind-to VALUE
+-map-by --map-by VALUE
+-rank-by --rank-by VALUE
+-wd -wdir --wdir VALUE
+-output-filename --output-filename VALUE
+-am --am VALUE
+-prefix --prefix VALUE
+-rf -rankfile --rankfile VALUE
+-tune --tune VALUE
+-pmi --pmi VALUE
+-iface --iface VALUE
+-launcher --launcher VALUE
+-cpu-set --cpu-set VALUE
+-d --depth VALUE
+--cpu-bind VALUE
+--mem-bind VALUE
+--gpu-bind VALUE
+--cc VALUE
+-timeout --timeout VALUE
+--report-state-on-timeout
+-ppr --ppr VALUE
+-oversubscribe --oversubscribe
+-nooversubscribe --nooversubscribe
+-use-hwthread-cpus --use-hwthread-cpus
+-bind-to-none --bind-to-none
+-bind-to-core --bind-to-core
+-tag-output --tag-output
+-timestamp-output --timestamp-output
+-report-bindings --report-bindings
+-display-map --display-map
+-display-allocation --display-allocation
+-allow-run-as-root --allow-run-as-root
+-pernode --pernode
+-prepend-rank -l --prepend-rank
+-q --quiet
+-v --verbose
+"""
+
+CONTAINER = """
+--add-host VALUE
+--annotation VALUE
+-a --attach VALUE
+--blkio-weight VALUE
+--cap-add VALUE
+--cap-drop VALUE
+--cgroup-parent VALUE
+--cgroupns VALUE
+--cidfile VALUE
+--cpu-period VALUE
+--cpu-quota VALUE
+--cpu-shares VALUE
+-c VALUE
+--cpus VALUE
+--cpuset-cpus VALUE
+--cpuset-mems VALUE
+-d --detach
+--detach-keys VALUE
+--device VALUE
+--device-cgroup-rule VALUE
+--dns VALUE
+--domainname VALUE
+--entrypoint VALUE
+-e --env VALUE
+--env-file VALUE
+--env-host
+--expose VALUE
+--gpus VALUE
+--group-add VALUE
+-h --hostname VALUE
+--health-cmd VALUE
+--init
+-i --interactive
+--ip VALUE
+--ipc VALUE
+--isolation VALUE
+-l --label VALUE
+--label-file VALUE
+--link VALUE
+--log-driver VALUE
+--log-opt VALUE
+--mac-address VALUE
+-m --memory VALUE
+--memory-swap VALUE
+--memory-swappiness VALUE
+--mount VALUE
+--name VALUE
+--net --network VALUE
+--network-alias VALUE
+--no-healthcheck
+--oom-kill-disable
+--oom-score-adj VALUE
+--pid VALUE
+--pids-limit VALUE
+--platform VALUE
+--privileged
+-p --publish VALUE
+-P --publish-all
+--pull VALUE
+-q --quiet
+--read-only
+--restart VALUE
+--rm
+--runtime VALUE
+--security-opt VALUE
+--shm-size VALUE
+--sig-proxy [=VALUE]
+--stop-signal VALUE
+--stop-timeout VALUE
+--storage-opt VALUE
+--sysctl VALUE
+--tmpfs VALUE
+-t --tty
+--ulimit VALUE
+-u --user VALUE
+--userns VALUE
+--uts VALUE
+-v --volume VALUE
+--volume-driver VALUE
+--volumes-from VALUE
+-w --workdir VALUE
+"""
+
+APPTAINER = """
+--add-caps VALUE
+--app VALUE
+--apply-cgroups VALUE
+-B --bind VALUE
+-e --cleanenv
+--compat
+-c --contain
+-C --containall
+--cpus VALUE
+--cwd --pwd VALUE
+--disable-cache
+--dns VALUE
+--docker-host VALUE
+--drop-caps VALUE
+--env VALUE
+--env-file VALUE
+-f --fakeroot
+--fusemount VALUE
+-H --home VALUE
+--hostname VALUE
+-i --ipc
+--keep-privs
+--memory VALUE
+--mount VALUE
+-n --net
+--network VALUE
+--network-args VALUE
+--no-eval
+--no-home
+--no-init
+--no-mount VALUE
+--no-privs
+--no-umask
+--nv
+--nvccli
+-o --overlay VALUE
+-p --pid
+--rocm
+-S --scratch VALUE
+--security VALUE
+--sharens
+-u --userns
+--uts
+-W --workdir VALUE
+-w --writable
+--writable-tmpfs
+-q --quiet
+-s --silent
+-d --debug
+-v --verbose
+"""
+
+SSH = (
+    "\n".join(f"-{letter} VALUE" for letter in "BbcDEeFIiJLlmOoPpQRSWw")
+    + "\n"
+    + "\n".join(f"-{letter}" for letter in "46AaCfGgKkMNnqsTtVvXxYy")
+)
+
+UV = """
+--active
+--all-extras
+--all-groups
+--all-packages
+--allow-insecure-host VALUE
+-C --config-setting VALUE
+--cache-dir VALUE
+--color VALUE
+--compile-bytecode
+--config-file VALUE
+--default-index VALUE
+--directory VALUE
+--env-file VALUE
+--exact
+--exclude-newer VALUE
+--extra VALUE
+--extra-index-url VALUE
+-f --find-links VALUE
+--fork-strategy VALUE
+--frozen
+--group VALUE
+--gui-script
+-i --index-url VALUE
+--index VALUE
+--index-strategy VALUE
+--isolated
+--keyring-provider VALUE
+--link-mode VALUE
+--locked
+-m --module
+--managed-python
+-n --no-cache
+--native-tls
+--no-active
+--no-binary
+--no-binary-package VALUE
+--no-build
+--no-build-isolation
+--no-build-isolation-package VALUE
+--no-build-package VALUE
+--no-config
+--no-default-groups
+--no-dev
+--no-editable
+--no-env-file
+--no-extra VALUE
+--no-group VALUE
+--no-index
+--no-managed-python
+--no-progress
+--no-project
+--no-python-downloads
+--no-sources
+--no-sync
+--offline
+--only-dev
+--only-group VALUE
+-p --python VALUE
+--package VALUE
+--prerelease VALUE
+--project VALUE
+--python-platform VALUE
+-q --quiet
+--refresh
+--refresh-package VALUE
+--reinstall
+--reinstall-package VALUE
+--resolution VALUE
+-s --script
+-U --upgrade
+-P --upgrade-package VALUE
+-v --verbose
+-w --with VALUE
+--with-editable VALUE
+--with-requirements VALUE
+"""
+
+NSYS = """
+-b --backtrace VALUE
+-c --capture-range VALUE
+--capture-range-end VALUE
+--command-file VALUE
+--cpu-core-events VALUE
+--cpuctxsw VALUE
+--cuda-event-trace VALUE
+--cuda-flush-interval VALUE
+--cuda-graph-trace VALUE
+--cuda-memory-usage VALUE
+--cudabacktrace VALUE
+-d --duration VALUE
+-y --delay VALUE
+-e --env-var VALUE
+--event-sample VALUE
+--export VALUE
+-f --force-overwrite VALUE
+--ftrace VALUE
+--gpu-metrics-device VALUE
+--gpu-metrics-devices VALUE
+--gpu-metrics-frequency VALUE
+--gpu-metrics-set VALUE
+--gpuctxsw VALUE
+-h --help [=VALUE]
+--inherit-environment VALUE
+-n --inherit-environment-short VALUE
+--kill VALUE
+--mpi-impl VALUE
+--nic-metrics VALUE
+-o --output VALUE
+-p --nvtx-capture VALUE
+--nvtx-domain-exclude VALUE
+--nvtx-domain-include VALUE
+--osrt-threshold VALUE
+--python-backtrace VALUE
+--python-functions-trace VALUE
+--python-sampling VALUE
+--python-sampling-frequency VALUE
+--pytorch VALUE
+--resolve-symbols VALUE
+-s --sample VALUE
+--samples-per-backtrace VALUE
+--sampling-frequency VALUE
+--sampling-period VALUE
+--sampling-trigger VALUE
+--session-new VALUE
+--session VALUE
+-w --show-output VALUE
+--soc-metrics VALUE
+--start-agent VALUE
+--stats VALUE
+-x --stop-on-exit VALUE
+-t --trace VALUE
+--trace-fork-before-exec VALUE
+--uncore-metrics VALUE
+--vsync VALUE
+--wait VALUE
+"""
+
+TORCHRUN = """
+--nnodes VALUE
+--nproc-per-node VALUE
+--rdzv-backend VALUE
+--rdzv-endpoint VALUE
+--rdzv-id VALUE
+--rdzv-conf VALUE
+--standalone
+--max-restarts VALUE
+--monitor-interval VALUE
+--start-method VALUE
+--event-log-handler VALUE
+--role VALUE
+-m --module
+--no-python
+--run-path
+--log-dir VALUE
+-r --redirects VALUE
+-t --tee VALUE
+--local-ranks-filter VALUE
+--node-rank VALUE
+--master-addr VALUE
+--master-port VALUE
+--local-addr VALUE
+--logs-specs VALUE
+--numa-binding VALUE
+--duplicate-stdout-filters VALUE
+--duplicate-stderr-filters VALUE
+--signals-to-handle VALUE
+--virtual-local-rank
+--shutdown-timeout VALUE
+--use-env
+"""
+
+RESILIENT = (
+    TORCHRUN
+    + """
+--ft-cfg-path VALUE
+--ft-param-initial-rank-heartbeat-timeout VALUE
+--ft-param-rank-heartbeat-timeout VALUE
+--ft-rank-section-timeouts VALUE
+--ft-rank-out-of-section-timeout VALUE
+--ft-param-rank-section-timeouts VALUE
+--ft-initial-rank-heartbeat-timeout VALUE
+--ft-rank-heartbeat-timeout VALUE
+--ft-log-level VALUE
+--ft-param-log-level VALUE
+--ft-term-handler VALUE
+--ft-rank-termination-signal VALUE
+--ft-restart-policy VALUE
+--ft-workload-check-interval VALUE
+--restart-policy VALUE
+--ignore-missing-fault-tol-cfg
+--fault-tol-cfg-path VALUE
+--network-check
+--node-unit VALUE
+--exclude-straggler
+--auto-config
+--auto-tunning
+--precheck VALUE
+"""
+)
+
+PYTHON = """
+-b
+-B
+-d
+-E
+-h --help
+-i
+-I
+-O
+-OO
+-P
+-q
+-R
+-s
+-S
+-u
+-v
+-V --version
+-x
+-c VALUE
+-m VALUE
+-W VALUE
+-X VALUE
+--check-hash-based-pycs VALUE
+"""
+
+BASH = """
+-c --command
+-l --login
+-i --interactive
+-s --stdin
+-r --restricted
+-o VALUE
+-O VALUE
+-a
+-b
+-e
+-f
+-h
+-k
+-n
+-p
+-t
+-u
+-v
+-x
+-B
+-C
+-E
+-H
+-P
+-T
+-D
+--rcfile VALUE
+--init-file VALUE
+--norc
+--noprofile
+--posix
+--verbose
+--debugger
+"""
+
+QSUB = "\n".join(f"-{letter} VALUE" for letter in "NlqAjoevPWmMrSkapCcu") + "\n-V\n-I\n-X\n-h\n-z"
+
+POETRY = "-q --quiet\n-v --verbose\n-n --no-interaction\n-C --directory VALUE\n-P --project VALUE"
+
+CONDA = """
+-n --name VALUE
+-p --prefix VALUE
+-v --verbose
+--no-capture-output
+--live-stream
+--cwd VALUE
+--dev
+"""
+
+PIXI = """
+-e --environment VALUE
+--manifest-path VALUE
+--frozen
+--locked
+-q --quiet
+-v --verbose
+"""
