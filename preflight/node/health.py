@@ -45,6 +45,14 @@ def _pick(node: Node, test: Callable[[Gpu], object]) -> tuple[int, ...]:
     return tuple(gpu.number for gpu in node.present if test(gpu))
 
 
+def _fold(texts: list[tuple[int, str]]) -> tuple[str, ...]:
+    """`0-7 (not started)` for equal texts of several GPUs."""
+    groups: dict[str, list[int]] = {}
+    for number, text in texts:
+        groups.setdefault(text, []).append(number)
+    return tuple(f"{fold_numbers(numbers)} ({text})" for text, numbers in groups.items())
+
+
 def lost(node: Node) -> tuple[int, ...]:
     return _pick(node, lambda gpu: gpu.lost)
 
@@ -60,15 +68,17 @@ def failing(node: Node) -> tuple[str, ...]:
         }
         if errors and not gpu.lost:
             name, code = next(iter(errors.items()))
-            found.append(f"{gpu.number} ({name}: NVML error {code})")
-    return tuple(found)
+            found.append((gpu.number, f"{name}: NVML error {code}"))
+    return _fold(found)
 
 
 def to_recover(node: Node) -> tuple[str, ...]:
-    return tuple(
-        f"{gpu.number} ({RECOVERIES.get(gpu.recovery_action, f'action {gpu.recovery_action}')})"
-        for gpu in node.present
-        if gpu.recovery_action
+    return _fold(
+        [
+            (gpu.number, RECOVERIES.get(gpu.recovery_action, f"action {gpu.recovery_action}"))
+            for gpu in node.present
+            if gpu.recovery_action
+        ]
     )
 
 
@@ -82,19 +92,23 @@ def remap_failed(node: Node) -> tuple[int, ...]:
 
 def uncorrected(node: Node) -> tuple[str, ...]:
     """Uncorrected memory errors since the last reset that the GPU does not say it has dealt with."""
-    return tuple(
-        f"{gpu.number} ({gpu.ecc_uncorrected})"
-        for gpu in node.present
-        if gpu.ecc_uncorrected and not _contained(gpu)
+    return _fold(
+        [
+            (gpu.number, str(gpu.ecc_uncorrected))
+            for gpu in node.present
+            if gpu.ecc_uncorrected and not _contained(gpu)
+        ]
     )
 
 
 def uncorrected_contained(node: Node) -> tuple[str, ...]:
     """Uncorrected memory errors of a GPU that says that nothing is left to do."""
-    return tuple(
-        f"{gpu.number} ({gpu.ecc_uncorrected})"
-        for gpu in node.present
-        if gpu.ecc_uncorrected and _contained(gpu)
+    return _fold(
+        [
+            (gpu.number, str(gpu.ecc_uncorrected))
+            for gpu in node.present
+            if gpu.ecc_uncorrected and _contained(gpu)
+        ]
     )
 
 
@@ -119,8 +133,8 @@ def _slowdowns(node: Node, meanings: dict[int, str]) -> tuple[str, ...]:
     for gpu in node.present:
         reasons = [text for bit, text in meanings.items() if (gpu.clock_reasons or 0) & bit]
         if reasons:
-            found.append(f"{gpu.number} ({', '.join(reasons)})")
-    return tuple(found)
+            found.append((gpu.number, ", ".join(reasons)))
+    return _fold(found)
 
 
 def mig_on(node: Node) -> tuple[int, ...]:
@@ -146,19 +160,23 @@ def without_persistence(node: Node) -> tuple[int, ...]:
 
 
 def power_limited(node: Node) -> tuple[str, ...]:
-    return tuple(
-        f"{gpu.number} ({gpu.power_limit // 1000} of {gpu.power_default // 1000} W)"
-        for gpu in node.present
-        if gpu.power_limit and gpu.power_default and gpu.power_limit < gpu.power_default
+    return _fold(
+        [
+            (gpu.number, f"{gpu.power_limit // 1000} of {gpu.power_default // 1000} W")
+            for gpu in node.present
+            if gpu.power_limit and gpu.power_default and gpu.power_limit < gpu.power_default
+        ]
     )
 
 
 def narrow_bus(node: Node) -> tuple[str, ...]:
     """Fewer PCIe lanes than the card has; the generation is no sign, since idle cards lower it."""
-    return tuple(
-        f"{gpu.number} (x{gpu.pcie_width} of x{gpu.pcie_width_maximum})"
-        for gpu in node.present
-        if gpu.pcie_width and gpu.pcie_width_maximum and gpu.pcie_width < gpu.pcie_width_maximum
+    return _fold(
+        [
+            (gpu.number, f"x{gpu.pcie_width} of x{gpu.pcie_width_maximum}")
+            for gpu in node.present
+            if gpu.pcie_width and gpu.pcie_width_maximum and gpu.pcie_width < gpu.pcie_width_maximum
+        ]
     )
 
 
@@ -174,8 +192,8 @@ def links_down(node: Node) -> tuple[str, ...]:
         down = [number for number, link in enumerate(gpu.links) if link.state == 0]
         if down:
             word = "link" if len(down) == 1 else "links"
-            found.append(f"{gpu.number} ({word} {fold_numbers(down)} of {len(gpu.links)})")
-    return tuple(found)
+            found.append((gpu.number, f"{word} {fold_numbers(down)} of {len(gpu.links)}"))
+    return _fold(found)
 
 
 def without_nvlink(node: Node, topology: Topology) -> tuple[int, ...]:
@@ -210,10 +228,12 @@ def all_links_down(node: Node) -> tuple[int, ...]:
 
 def fabric_not_ready(node: Node) -> tuple[str, ...]:
     """GPUs whose fabric manager has not started or finished, or has failed."""
-    return tuple(
-        f"{gpu.number} ({_fabric_state(gpu.fabric)})"
-        for gpu in node.usable
-        if gpu.fabric is not None and gpu.fabric.state in (1, 2, 3) and not gpu.fabric.registered
+    return _fold(
+        [
+            (gpu.number, _fabric_state(gpu.fabric))
+            for gpu in node.usable
+            if gpu.fabric is not None and gpu.fabric.state in (1, 2, 3) and not gpu.fabric.registered
+        ]
     )
 
 
@@ -234,8 +254,8 @@ def fabric_unhealthy(node: Node) -> tuple[str, ...]:
         if mask >> CONFIGURATION_SHIFT & 15 not in CONFIGURATION_FINE:
             bad.append("incorrect configuration")
         if bad:
-            found.append(f"{gpu.number} ({', '.join(bad)})")
-    return tuple(found)
+            found.append((gpu.number, ", ".join(bad)))
+    return _fold(found)
 
 
 def busy(node: Node) -> tuple[str, ...]:
@@ -245,28 +265,35 @@ def busy(node: Node) -> tuple[str, ...]:
         foreign = [process for process in gpu.processes or () if not process.own]
         if foreign:
             shown = ", ".join(f"{p.name} {p.pid}" if p.name else str(p.pid) for p in foreign[:3])
-            found.append(f"{gpu.number} ({shown}{', ...' if len(foreign) > 3 else ''})")
-    return tuple(found)
+            found.append((gpu.number, f"{shown}{', ...' if len(foreign) > 3 else ''}"))
+    return _fold(found)
 
 
 def memory_taken(node: Node) -> tuple[str, ...]:
     """GPUs of whose memory a good part is in use; on Grace the page cache counts as use, so those are left out."""
-    return tuple(
-        f"{gpu.number} ({_unexplained(gpu) / GIB:.1f} of {(gpu.memory_total or 0) / GIB:.0f} GiB)"
-        for gpu in node.present
-        if _unexplained(gpu) > MUCH_MEMORY * (gpu.memory_total or 0) and not _shares_memory(gpu)
+    return _fold(
+        [
+            (gpu.number, f"{_unexplained(gpu) / GIB:.1f} of {(gpu.memory_total or 0) / GIB:.0f} GiB")
+            for gpu in node.present
+            if _unexplained(gpu) > MUCH_MEMORY * (gpu.memory_total or 0) and not _shares_memory(gpu)
+        ]
     )
 
 
 def memory_unexplained(node: Node) -> tuple[str, ...]:
-    """GPUs with memory in use that no visible process accounts for, as in a container."""
+    """GPUs with some memory in use that no visible process accounts for; much of it is on the other list."""
     found = []
     for gpu in node.present:
         known = sum(process.memory or 0 for process in gpu.processes or ())
         rest = _unexplained(gpu) - known
-        if rest > IDLE_MEMORY and not any(process.memory is None for process in gpu.processes or ()):
-            found.append(f"{gpu.number} ({rest / GIB:.1f} GiB)")
-    return tuple(found)
+        much = rest > MUCH_MEMORY * (gpu.memory_total or 0) and not _shares_memory(gpu)
+        if (
+            rest > IDLE_MEMORY
+            and not much
+            and not any(process.memory is None for process in gpu.processes or ())
+        ):
+            found.append((gpu.number, f"{rest / GIB:.1f} GiB"))
+    return _fold(found)
 
 
 def _unexplained(gpu: Gpu) -> int:
