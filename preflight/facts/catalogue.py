@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from preflight.node.facts import NODE_FACTS
+
 
 class Entry(NamedTuple):
     """What a name stands for. `origin`: launcher, option, node, derived, or flag."""
@@ -141,6 +143,9 @@ ENTRIES: dict[str, Entry] = {
     entry.name: entry
     for entry in (*_read(LAUNCH, "launcher"), *_read(OPTIONS, "option"), *_read(DERIVED, "derived"))
 }
+ENTRIES.update(
+    {name: Entry(name, kind, unit or "", doc, "node") for name, (kind, unit, doc) in NODE_FACTS.items()}
+)
 
 OVERRIDES = {
     "moe_layer_freq": "any",
