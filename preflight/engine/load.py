@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -170,7 +171,7 @@ def build_rule(
         raise file.fail(
             "remark", f"there is no remark {remark!r}{suggest(str(remark), REMARKS)}", str(remark)
         )
-    names = {**types, **dict.fromkeys(REMARKS.get(remark or "", ()), "any")}
+    names = ChainMap(dict.fromkeys(REMARKS.get(remark or "", ()), "any"), types)  # type: ignore[arg-type]
     forms, messages, helps, ranges, conditions = read_forms(file, name, data, names, remark)
     point_at = tuple(data.get("point_at", ()))
     for fact in point_at:
