@@ -6,5 +6,27 @@ kind of remark declares it here, so that a rule's typing error is found when the
 
 from __future__ import annotations
 
-REMARKS: dict[str, tuple[str, ...]] = {}
+REMARKS: dict[str, tuple[str, ...]] = {
+    # configuration: the use of flags
+    "unknown-flag": ("flag", "program", "release", "nearest"),
+    "misspelt-flag": ("flag", "program", "release", "nearest"),
+    "removed-flag": ("flag", "program", "release", "last", "instead"),
+    "later-flag": ("flag", "program", "release", "first"),
+    "flag-of-the-default": ("flag", "program", "release", "opposite"),
+    "flag-with-wrong-dash": ("word", "flag"),
+    "flags-in-one-word": ("word",),
+    "unchecked-flags": ("flags", "count", "program", "because"),
+    "missing-value": ("flag", "wanted", "next"),
+    "negative-exponent": ("flag", "wanted", "next"),
+    "extra-word": ("word", "flag", "count"),
+    "key-value-word": ("word", "program"),
+    "wrong-type": ("flag", "value", "wanted"),
+    "wrong-choice": ("flag", "value", "choices", "nearest"),
+    "value-for-switch": ("flag", "value"),
+    "exclusive-flags": ("flag", "other"),
+    "required-flag": ("flag", "program"),
+    "help-flag": ("flag",),
+    "repeated-flag": ("flag", "value", "earlier"),
+    "always-true": ("flag", "value"),
+}
 """Kind of remark -> names of its values."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from preflight.configuration.model import Value
 from preflight.targets.evaluation import Interpreter
 from preflight.targets.modules import Modules
 from preflight.targets.objects import (
@@ -23,7 +22,7 @@ from preflight.targets.objects import (
     Outside,
     Parser,
 )
-from preflight.targets.table import SUPPRESS, Option, derive_destination
+from preflight.targets.table import SUPPRESS, Option, Value, derive_destination
 
 ACTIONS = {
     "store": "store",

@@ -1,7 +1,8 @@
 """Writes the flag tables: `python -m preflight.targets.generate FOLDER...`, one checkout each.
 
 In: folders of Megatron checkouts, each named like its release (`core_v0.19.0`, `main`).  Out:
-`preflight/targets/megatron-core/<release>.json`.  Nothing of a checkout is imported or run.
+`preflight/targets/megatron-core/<release>.json`, and the history of all flags.  Nothing of a
+checkout is imported or run.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 
 from preflight.targets.checkout import read_checkout
+from preflight.targets.history import write_history
 from preflight.targets.releases import RELEASES, TE_VERSIONS, UNPINNED_TE
 from preflight.targets.table import FOLDER, Table, dump_table
 
@@ -37,3 +39,4 @@ def generate(folder: str) -> str:
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         print(generate(argument))
+    print(write_history())

@@ -11,12 +11,11 @@ import ast
 import os
 from typing import Any
 
-from preflight.configuration.model import Value
 from preflight.targets.definition import add_option, interpret, plain
 from preflight.targets.evaluation import Interpreter
 from preflight.targets.modules import Imported, Module, Modules
 from preflight.targets.objects import UNREAD, Function, Parser
-from preflight.targets.table import Program
+from preflight.targets.table import Program, Value
 
 STARTERS = frozenset(
     {

@@ -12,7 +12,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from preflight.configuration.model import Value
+Scalar = None | bool | int | float | str
+Value = Scalar | tuple["Value", ...]
 
 FOLDER = os.path.join(os.path.dirname(__file__), "megatron-core")
 SUPPRESS = "==SUPPRESS=="

@@ -1,0 +1,353 @@
+"""Binds the words of a command line to the options of a table, as argparse would without abbreviations.
+
+In: words and a table.  Out: `Parsed`: the value of every destination, the faults that argparse would stop at (all of
+them, not only the first), and the unknown text that makes the line open.  A value that cannot be known, or that
+argparse would refuse, makes its destination unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from preflight.configuration.conversion import WrongValueError, convert
+from preflight.configuration.model import Bound, Value
+from preflight.configuration.tokens import Token, sort_words
+from preflight.execution import Word
+from preflight.targets.table import SUPPRESS, Option, Table
+from preflight.values import Text, Unknown
+
+UNJUDGED = ("many", "vague")
+
+
+class Fault(NamedTuple):
+    """Something that argparse refuses, or (`repeated`) takes without a word.
+
+    `kind`: unknown, missing, extra, type, choice, explicit, exclusive, required, help, repeated.  `words` are where it
+    stands, the flag first.  `value` is the text that is wrong, `wanted` what would be right, `others` earlier words.
+    """
+
+    kind: str
+    flag: str
+    words: tuple[Word, ...]
+    option: Option | None = None
+    value: str = ""
+    wanted: str = ""
+    others: tuple[Word, ...] = ()
+
+
+class Parsed(NamedTuple):
+    """What a parser makes of a command line. `openings` are words of unknown text that may hold further flags."""
+
+    values: dict[str, Bound]
+    faults: tuple[Fault, ...]
+    openings: tuple[Word, ...]
+    flags: tuple[str, ...]
+
+
+class Line:
+    """The work in progress."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.given: dict[str, Bound] = {}
+        self.faults: list[Fault] = []
+        self.openings: list[Word] = []
+        self.flags: list[str] = []
+        self.groups: dict[int, Token] = {}
+
+    def fault(self, kind: str, token: Token, *words: Word, value: str = "", wanted: str = "") -> None:
+        self.faults.append(Fault(kind, token.flag, (token.word, *words), token.option, value, wanted))
+
+
+def parse_words(words: Iterable[Word], table: Table) -> Parsed:
+    """Bind a command line."""
+    line = Line(table)
+    tokens = sort_words(words, table)
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        end = at + 1
+        if token.kind == "separator":
+            end = len(tokens)
+            line.faults.append(
+                Fault("extra", "", tuple(later.word for later in tokens[at:]), value="--", wanted="separator")
+            )
+        elif token.kind == "option":
+            end = find_end(tokens, end)
+            bind_option(line, token, tokens[at + 1 : end], tokens[end] if end < len(tokens) else None)
+        else:
+            end = find_end(tokens, end)
+            judge_extras(line, None, tokens[at:end])
+        at = end
+    return Parsed(complete(line), tuple(line.faults), tuple(line.openings), tuple(line.flags))
+
+
+def find_end(tokens: list[Token], start: int) -> int:
+    """Where the run of values that begins at `start` ends."""
+    while start < len(tokens) and tokens[start].kind in ("value", "many"):
+        start += 1
+    return start
+
+
+def bind_option(line: Line, token: Token, run: list[Token], following: Token | None) -> None:
+    """Give an option its values out of the run of words behind it."""
+    option = token.option
+    if option is None:
+        if token.vague:
+            line.openings.append(token.word)
+        else:
+            line.flags.append(token.flag)
+            line.fault("unknown", token, *(value.word for value in run[:1] if value.kind == "value"))
+        line.openings += [value.word for value in run if value.kind == "many"]
+        return
+    line.flags.append(token.flag)
+    if option.group is not None:
+        check_group(line, token, option)
+    if not option.takes_value:
+        bind_switch(line, token, option)
+        judge_extras(line, token, run)
+        return
+    if token.explicit is not None:
+        bind_explicit(line, token, option)
+        judge_extras(line, token, run)
+        return
+    count = count_values(option, run)
+    if count is None:
+        after = following.word.text.display() if following is not None else ""
+        line.fault(
+            "missing", token, *(value.word for value in run), value=after, wanted=describe_count(option)
+        )
+        store(line, token, option, [value.word for value in run], refused(token.flag))
+        return
+    bind_values(line, token, option, [value.word for value in run[:count]])
+    judge_extras(line, token, run[count:], after_many=any(value.kind == "many" for value in run[:count]))
+
+
+def count_values(option: Option, run: list[Token]) -> int | None:
+    """How many words of the run the option takes; None where there are too few.
+
+    Text of unknown length counts as what is needed: one value as a rule.
+    """
+    many = next((index for index, value in enumerate(run) if value.kind == "many"), None)
+    match option.nargs:
+        case None:
+            return 1 if run else None
+        case "?":
+            return min(1, len(run))
+        case "*" | "...":
+            return len(run)
+        case "+":
+            return len(run) or None
+        case int(number):
+            if many is not None and many < number:
+                return len(run) if len(run) <= number else number
+            return number if len(run) >= number else None
+    return len(run)
+
+
+def describe_count(option: Option) -> str:
+    """How many values an option wants, in words."""
+    if option.nargs is None:
+        return "a value"
+    if option.nargs == "+":
+        return "at least one value"
+    return f"{option.nargs} values"
+
+
+def judge_extras(line: Line, token: Token | None, run: list[Token], *, after_many: bool = False) -> None:
+    """Words that no option takes: faults, unless text of unknown length stands before them."""
+    wrong: list[Word] = []
+    for value in run:
+        if value.kind == "many" or value.word.text.value is None:
+            line.openings.append(value.word)
+            after_many = True
+        elif not after_many:
+            wrong.append(value.word)
+    if wrong:
+        flag = token.flag if token else ""
+        words = (token.word, *wrong) if token else tuple(wrong)
+        text = wrong[0].text.display()
+        line.faults.append(Fault("extra", flag, words, token.option if token else None, text))
+
+
+def bind_switch(line: Line, token: Token, option: Option) -> None:
+    """An option without a value."""
+    if token.explicit is not None:
+        line.fault("explicit", token, value=token.explicit.display())
+        store(line, token, option, [], refused(token.flag))
+        return
+    match option.action:
+        case "store_true":
+            store(line, token, option, [], True)
+        case "store_false":
+            store(line, token, option, [], False)
+        case "boolean":
+            store(line, token, option, [], not token.flag.startswith("--no-"))
+        case "store_const":
+            store(line, token, option, [], option.const)
+        case "append_const":
+            append(line, token, option, [], (option.const,))
+        case "count":
+            earlier = line.given.get(option.destination)
+            number = earlier.value if earlier and isinstance(earlier.value, int) else option.default
+            store(line, token, option, [], (number if isinstance(number, int) else 0) + 1, quiet=True)
+        case _:
+            line.fault("help", token)
+
+
+def bind_explicit(line: Line, token: Token, option: Option) -> None:
+    """`--flag=value`: always one value."""
+    assert token.explicit is not None
+    if isinstance(option.nargs, int) and option.nargs != 1:
+        line.fault("missing", token, wanted=describe_count(option))
+        store(line, token, option, [], refused(token.flag))
+        return
+    value = read_value(line, token, option, Word(token.explicit, token.word.span))
+    listed = option.nargs not in (None, "?")
+    put(line, token, option, [], (value,) if listed and not isinstance(value, Unknown) else value)
+
+
+def bind_values(line: Line, token: Token, option: Option, words: list[Word]) -> None:
+    if option.nargs is None and len(words) == 1:
+        put(line, token, option, words, read_value(line, token, option, words[0]))
+        return
+    if option.nargs == "?":
+        put(line, token, option, words, read_value(line, token, option, words[0]) if words else option.const)
+        return
+    values: list[Value] = []
+    missing: Unknown | None = None
+    for word in words:
+        value = read_value(line, token, option, word)
+        if isinstance(value, Unknown):
+            missing = missing or value
+        else:
+            values.append(value)
+    put(line, token, option, words, missing or tuple(values))
+
+
+def read_value(line: Line, token: Token, option: Option, word: Word) -> Value | Unknown:
+    """The value of one word; a fault where the option refuses it."""
+    text = word.text.value
+    if text is None:
+        return word.text.unknowns[0]
+    if word.many:
+        return Unknown("rest", text)
+    try:
+        converted = convert(option, text)
+    except WrongValueError as error:
+        kind = "choice" if str(error) == "choice" or option.type == "enum" else "type"
+        line.fault(kind, token, word, value=text, wanted=str(error))
+        return refused(text)
+    return converted.value if converted.known else Unknown("program", text)
+
+
+def refused(text: str) -> Unknown:
+    """What stands for a value that the parser stops at."""
+    return Unknown("program", text)
+
+
+def put(line: Line, token: Token, option: Option, words: list[Word], value: Value | Unknown) -> None:
+    """Store or append, as the action says."""
+    if option.action == "store":
+        store(line, token, option, words, value)
+    elif isinstance(value, Unknown):
+        store(line, token, option, words, value, quiet=True)
+    else:
+        spread = option.action == "extend" and isinstance(value, tuple)
+        append(line, token, option, words, value if spread and isinstance(value, tuple) else (value,))
+
+
+def append(line: Line, token: Token, option: Option, words: list[Word], values: tuple[Value, ...]) -> None:
+    earlier = line.given.get(option.destination)
+    if earlier is not None and earlier.unknown is not None:
+        return
+    before = earlier.value if earlier is not None else option.default
+    start = before if isinstance(before, tuple) else ()
+    store(line, token, option, words, start + values, quiet=True)
+
+
+def store(
+    line: Line,
+    token: Token,
+    option: Option,
+    words: list[Word],
+    value: Value | Unknown,
+    *,
+    quiet: bool = False,
+) -> None:
+    """Set a destination; the last flag wins, which is remarked where it changes the value."""
+    unknown = value if isinstance(value, Unknown) else None
+    texts = [token.word.text, *(word.text for word in words)]
+    bound = Bound(
+        option.destination,
+        None if isinstance(value, Unknown) else value,
+        "flag",
+        unknown,
+        (token.word, *words),
+        tuple(dict.fromkeys(assumption for text in texts for assumption in text.assumptions)),
+    )
+    earlier = line.given.get(option.destination)
+    if (
+        earlier is not None
+        and not quiet
+        and not unknown
+        and not earlier.unknown
+        and earlier.value != bound.value
+    ):
+        line.faults.append(
+            Fault(
+                "repeated",
+                token.flag,
+                bound.words,
+                option,
+                show(bound.value),
+                show(earlier.value),
+                earlier.words,
+            )
+        )
+    line.given[option.destination] = bound
+
+
+def show(value: Value) -> str:
+    """A value as one would write it on a command line."""
+    return " ".join(show(item) for item in value) if isinstance(value, tuple) else str(value)
+
+
+def check_group(line: Line, token: Token, option: Option) -> None:
+    """Options of one group exclude each other."""
+    assert option.group is not None
+    earlier = line.groups.setdefault(option.group, token)
+    if earlier.option is not option:
+        line.fault("exclusive", token, earlier.word, value=earlier.flag)
+
+
+def complete(line: Line) -> dict[str, Bound]:
+    """Every destination of the table: as given, else its default; the first option of a destination says which."""
+    values: dict[str, Bound] = {}
+    for option in line.table.options:
+        name = option.destination
+        if option.required and name not in line.given and not line.openings:
+            line.faults.append(Fault("required", option.strings[0], (), option))
+        if name in values or option.action in ("help", "version"):
+            continue
+        if name in line.given:
+            values[name] = line.given[name]
+        elif option.default != SUPPRESS:
+            values[name] = Bound(name, convert_default(option), "default")
+    return values
+
+
+def convert_default(option: Option) -> Value:
+    """A default given as text goes through the option's type, as argparse does it."""
+    if not isinstance(option.default, str) or option.type not in ("int", "float"):
+        return option.default
+    try:
+        return convert(option._replace(choices=None), option.default).value
+    except WrongValueError:
+        return option.default
+
+
+def all_text(words: Iterable[Word]) -> Text:
+    """Words as one text, for messages."""
+    return Text(piece for word in words for piece in word.text.pieces)

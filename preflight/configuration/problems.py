@@ -1,0 +1,243 @@
+"""From faults of a command line to remarks, with what would be right and the edits that make it so.
+
+In: faults, the table, and whose program it is.  Out: `Remark`s, whose kinds are declared in `engine.remarks`.  For a
+program that is not plainly Megatron's only what no fork explains is remarked: slips of a letter, and texts where
+Megatron wants a number.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from preflight.configuration.parse import Fault
+from preflight.configuration.spelling import DASHES, find_nearest, normalise, slips
+from preflight.execution import Related, Remark, Word
+from preflight.launch.model import Launch
+from preflight.source import Span
+from preflight.targets.history import RENAMED, SAME_VALUE, list_releases
+from preflight.targets.origin import Origin
+from preflight.targets.releases import RELEASES
+from preflight.targets.table import Option, Table
+
+NUMERIC = frozenset({"int", "float"})
+SEVERAL = 2
+"""So many flags that Megatron never had and that resemble none of its own speak of a fork."""
+
+
+def describe_faults(
+    faults: Iterable[Fault], table: Table, origin: Origin, launch: Launch
+) -> tuple[Remark, ...]:
+    """The remarks about a command line."""
+    found = list(faults)
+    strangers = [fault for fault in found if fault.kind == "unknown" and is_stranger(fault.flag, table)]
+    fork = origin.fork
+    if origin.own and not fork and len({fault.flag for fault in strangers}) >= SEVERAL:
+        fork = "several of its flags are in no release of Megatron"
+    writer = Writer(table, launch, origin.own and not fork)
+    remarks = [remark for fault in found for remark in writer.write(fault)]
+    unchecked = [fault for fault in found if fault.kind == "unknown" and id(fault) not in writer.told]
+    if unchecked and fork:
+        flags = list(dict.fromkeys(fault.flag for fault in unchecked))
+        values = {"flags": flags, "count": len(flags), "program": writer.program, "because": fork}
+        remarks.append(writer.remark("unchecked-flags", unchecked[0].words[:1], values))
+    return tuple(remarks)
+
+
+def is_stranger(flag: str, table: Table) -> bool:
+    """A flag that no release ever had and that resembles none of this one."""
+    if list_releases(flag) or flag in RENAMED or positive_twin(flag, table):
+        return False
+    return find_nearest(flag, table.flags) is None
+
+
+def positive_twin(flag: str, table: Table) -> str | None:
+    """`--no-x` or `--disable-x`, where the user wrote `--x` and only the way to switch it off exists."""
+    for prefix in ("--no-", "--disable-"):
+        twin = prefix + flag[2:]
+        option = table.flags.get(twin) or table.flags.get(normalise(twin))
+        if option is not None and option.action == "store_false":
+            return twin if twin in table.flags else normalise(twin)
+    return None
+
+
+class Writer:
+    """Makes remarks. `strict` says that every flag must be one of the table's."""
+
+    def __init__(self, table: Table, launch: Launch, strict: bool) -> None:
+        self.table = table
+        self.launch = launch
+        self.strict = strict
+        self.told: set[int] = set()
+        word = launch.program
+        self.program = os.path.basename(word.text.display()) if word is not None else "the program"
+
+    def remark(
+        self,
+        kind: str,
+        words: tuple[Word, ...],
+        values: dict[str, object],
+        edits: tuple[tuple[Span, str], ...] = (),
+        related: tuple[Related, ...] = (),
+    ) -> Remark:
+        span = cover(words) or (self.launch.program.span if self.launch.program else self.launch.span)
+        return Remark(kind, span, values, related, edits, self.launch.conditions)
+
+    def write(self, fault: Fault) -> Iterator[Remark]:
+        """The remarks of one fault; none where a fork may explain it."""
+        if fault.kind == "unknown":
+            remark = self.write_unknown(fault)
+            if remark is not None:
+                self.told.add(id(fault))
+                yield remark
+        elif fault.kind == "repeated":
+            yield self.write_repeated(fault)
+        elif self.strict or (fault.kind in ("type", "missing") and is_numeric(fault.option)):
+            yield self.write_known(fault)
+
+    def write_unknown(self, fault: Fault) -> Remark | None:
+        """A flag that the table does not have."""
+        flag, words = fault.flag, fault.words[:1]
+        values: dict[str, object] = {"flag": flag, "program": self.program, "release": self.table.name}
+        if not self.strict:
+            return self.write_slip(flag, words, values)
+        twin = positive_twin(flag, self.table)
+        if twin is not None:
+            edits = tuple((word.span, "") for word in words)
+            return self.remark("flag-of-the-default", words, values | {"opposite": twin}, edits)
+        releases = list_releases(flag)
+        renamed = RENAMED.get(flag, "")
+        instead = renamed if renamed in self.table.flags else ""
+        edits = self.rename(fault, instead) if flag in SAME_VALUE else ()
+        if releases:
+            later = RELEASES.index(releases[0]) > index_of(self.table.release)
+            if later:
+                return self.remark("later-flag", words, values | {"first": releases[0]}, edits)
+            return self.remark(
+                "removed-flag", words, values | {"last": releases[-1], "instead": instead}, edits
+            )
+        nearest = instead or find_nearest(flag, self.table.flags) or ""
+        if not instead and nearest:
+            edits = self.rename(fault, nearest)
+        return self.remark("unknown-flag", words, values | {"nearest": nearest}, edits)
+
+    def write_slip(self, flag: str, words: tuple[Word, ...], values: dict[str, object]) -> Remark | None:
+        """In a program that may have flags of its own, only a slip of a letter is told."""
+        if list_releases(flag) or "_" in flag or len(flag) < 8:
+            return None
+        nearest = find_nearest(flag, self.table.flags)
+        if nearest is None or slips(flag, nearest, 1) > 1 or different_word(flag, nearest):
+            return None
+        return self.remark("misspelt-flag", words, values | {"nearest": nearest}, ((words[0].span, nearest),))
+
+    def rename(self, fault: Fault, name: str) -> tuple[tuple[Span, str], ...]:
+        """The edit that writes another flag in the place of this one."""
+        if not name:
+            return ()
+        word = fault.words[0]
+        span = word.span
+        if span.text.startswith(fault.flag):
+            span = span._replace(end=span.start + len(fault.flag.encode()))
+        elif word.text.value != fault.flag:
+            return ()
+        return ((span, name),)
+
+    def write_repeated(self, fault: Fault) -> Remark:
+        related = tuple(Related(word.span, f"{fault.wanted} comes first") for word in fault.others[-1:])
+        values = {"flag": fault.flag, "value": fault.value, "earlier": fault.wanted}
+        return self.remark("repeated-flag", fault.words, dict(values), (), related)
+
+    def write_known(self, fault: Fault) -> Remark:
+        """A fault in the use of a flag that the table has."""
+        flag, words, value = fault.flag, fault.words, fault.value
+        values: dict[str, object] = {"flag": flag, "value": value}
+        match fault.kind:
+            case "missing":
+                values = {"flag": flag, "wanted": fault.wanted, "next": fault.value}
+                if re.match(r"^-\d.*e", fault.value, re.IGNORECASE):
+                    return self.remark("negative-exponent", words[:1], values)
+                return self.remark("missing-value", words, values)
+            case "type":
+                return self.remark("wrong-type", words, values | {"wanted": fault.wanted})
+            case "choice":
+                return self.write_choice(fault)
+            case "explicit":
+                edits = ((words[0].span, flag),) if truthy(value) else ()
+                return self.remark("value-for-switch", words, values, edits)
+            case "exclusive":
+                return self.remark("exclusive-flags", words, {"flag": flag, "other": value})
+            case "required":
+                return self.remark("required-flag", (), {"flag": flag, "program": self.program})
+            case "help":
+                return self.remark("help-flag", words, {"flag": flag})
+        return self.write_extra(fault)
+
+    def write_choice(self, fault: Fault) -> Remark:
+        choices = list(fault.option.choices or ()) if fault.option is not None else []
+        texts = [str(choice) for choice in choices]
+        nearest = find_nearest(fault.value, texts) or ""
+        edits: tuple[tuple[Span, str], ...] = ()
+        if nearest and len(fault.words) > 1 and fault.words[-1].span.text == fault.value:
+            edits = ((fault.words[-1].span, nearest),)
+        values = {"flag": fault.flag, "value": fault.value, "choices": texts, "nearest": nearest}
+        return self.remark("wrong-choice", fault.words, dict(values), edits)
+
+    def write_extra(self, fault: Fault) -> Remark:
+        """Words that no flag takes."""
+        if fault.wanted == "separator":
+            return self.remark(
+                "extra-word", fault.words[:1], {"word": "--", "flag": "", "count": len(fault.words)}
+            )
+        extra = fault.words[1:] if fault.flag else fault.words
+        word, text = extra[0], fault.value
+        if text[:1] and text[0] in DASHES:
+            plain = normalise("-" + text[1:])
+            flag = plain if plain in self.table.flags else find_nearest(plain, self.table.flags) or plain
+            edits = ((word.span, flag),) if flag in self.table.flags else ()
+            return self.remark("flag-with-wrong-dash", (word,), {"word": text, "flag": flag}, edits)
+        if " " in text.strip() and text.lstrip().startswith("--"):
+            return self.remark("flags-in-one-word", (word,), {"word": text})
+        if re.fullmatch(r"\+{0,2}[A-Za-z_][\w.]*=\S*", text):
+            return self.remark("key-value-word", (word,), {"word": text, "program": self.program})
+        switch = fault.option is not None and not fault.option.takes_value
+        kind = "value-for-switch" if switch and len(extra) == 1 and is_truth(text) else "extra-word"
+        if kind == "value-for-switch":
+            values: dict[str, object] = {"flag": fault.flag, "value": text}
+            edits = ((word.span, ""),) if truthy(text) else ()
+            return self.remark(kind, (word,), values, edits)
+        return self.remark(kind, extra, {"word": text, "flag": fault.flag, "count": len(extra)})
+
+
+def index_of(release: str) -> int:
+    return RELEASES.index(release) if release in RELEASES else len(RELEASES)
+
+
+def is_numeric(option: Option | None) -> bool:
+    return option is not None and option.type in NUMERIC and option.nargs is None
+
+
+def is_truth(text: str) -> bool:
+    return text.lower() in ("true", "false", "yes", "no", "on", "off", "1", "0")
+
+
+def truthy(text: str) -> bool:
+    return text.lower() in ("true", "yes", "on", "1")
+
+
+def different_word(flag: str, nearest: str) -> bool:
+    """A letter can make another word: a digit, or the only letter of a part, is not a slip."""
+    for first, second in zip(flag.split("-"), nearest.split("-"), strict=False):
+        if first != second:
+            return len(first) < 4 or any(letter.isdigit() for letter in first + second)
+    return len(flag.split("-")) != len(nearest.split("-"))
+
+
+def cover(words: tuple[Word, ...]) -> Span | None:
+    """From the first word to the last where they stand together; else the first."""
+    if not words:
+        return None
+    first, last = words[0].span.resolve(), words[-1].span.resolve()
+    if first.source is last.source and last.end >= first.end:
+        return Span(first.source, first.start, last.end)
+    return first

@@ -1,0 +1,118 @@
+"""Which release's flag table a launch is held against.
+
+In: what `--target` or the config says, a launch, and what may be read.  Out: `Choice`: the tables, whether the release
+is an assumption, and a note that says so.  Without a word from the user it is the Megatron beside the script, else the
+newest release that knows all flags of the launch.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import NamedTuple
+
+from preflight.launch.model import Launch
+from preflight.source import Files
+from preflight.targets.added import find_added
+from preflight.targets.checkout import read_version
+from preflight.targets.explain import find_checkout
+from preflight.targets.history import list_releases
+from preflight.targets.origin import find_origin, list_flags
+from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
+from preflight.targets.table import Table, load_table
+
+
+class UnknownTargetError(ValueError):
+    """No release or added target has this name."""
+
+
+class Choice(NamedTuple):
+    """The tables to check against. `assumed` says that nobody named the release; `note` then says why this one."""
+
+    tables: tuple[Table, ...]
+    assumed: bool = False
+    note: str = ""
+
+
+_checkouts: dict[str | None, tuple[str, str] | None] = {}
+
+
+def choose_tables(text: str | None, launch: Launch, files: Files | None = None) -> Choice:
+    """The flag tables for a launch."""
+    if text:
+        return choose_named(text, files)
+    found = find_installed(launch, files) if files is not None else None
+    if found is not None:
+        release, note = found
+        return Choice((load_table(release),), False, note)
+    release = infer_release(launch)
+    if release == NEWEST:
+        note = f"assumed Megatron {NEWEST}, the newest release; --target names another"
+    else:
+        note = f"assumed Megatron {release}, the newest release that knows the flags; --target names another"
+    return Choice((load_table(release),), True, note)
+
+
+def choose_named(text: str, files: Files | None = None) -> Choice:
+    """The tables of a name: a release, `all`, or a target that the user added."""
+    if text.strip().lower() == "all":
+        return Choice(tuple(load_table(name) for name in RELEASES))
+    added = find_added(text, files)
+    if added is not None:
+        return Choice((added,))
+    release = find_release(text)
+    if release is None:
+        version = parse_version(text)
+        if version is not None and len(version) >= 2 and version > (0, 19):
+            note = f"{text} is newer than the flag tables; taken as main"
+            return Choice((load_table("main"),), False, note)
+        near = difflib.get_close_matches(text, [*RELEASES, "all"], 3, 0.3)
+        raise UnknownTargetError(
+            f"no target named {text!r}; there are {', '.join(RELEASES)}, all"
+            + (f"; nearest: {', '.join(near)}" if near else "")
+        )
+    version = parse_version(text)
+    asked = version is not None and len(version) == 3 and parse_version(release) != version
+    note = f"{text} has no table of its own; taken as {release}" if asked else ""
+    return Choice((load_table(release),), False, note)
+
+
+def find_installed(launch: Launch, files: Files) -> tuple[str, str] | None:
+    """The release of a Megatron checkout or package beside the script, and a note."""
+    folder = find_checkout(launch, files)
+    if folder not in _checkouts:
+        _checkouts[folder] = read_release(folder, files) if folder is not None else None
+    return _checkouts[folder]
+
+
+def read_release(folder: str, files: Files) -> tuple[str, str] | None:
+    """The release of a checkout, and what to say about it."""
+    version = read_version(folder, files)
+    numbers = parse_version(version) if version is not None else None
+    if version is None or numbers is None:
+        return None
+    release, exact = nearest_release(numbers)
+    shown = files.shown(folder)
+    place = "this checkout" if shown == "." else f"the checkout in {os.path.normpath(shown)}"
+    if exact:
+        return release, ""
+    if release == "main":
+        return release, f"{place} is Megatron core {version}, newer than the flag tables; taken as main"
+    return release, f"{place} is Megatron core {version}, for which there is no table; taken as {release}"
+
+
+def infer_release(launch: Launch) -> str:
+    """The newest release that knows the most of the launch's flags."""
+    newest = load_table(NEWEST)
+    flags = dict.fromkeys(list_flags(launch))
+    if not any(flag not in newest.flags and list_releases(flag) for flag in flags):
+        return NEWEST
+    if not find_origin(launch).based:
+        return NEWEST
+    known = {flag: frozenset(list_releases(flag)) for flag in flags}
+    best, most = NEWEST, -1
+    for release in RELEASES:
+        count = sum(release in releases for releases in known.values())
+        if count > most or (count == most and release != "main"):
+            best, most = release, count
+    return best

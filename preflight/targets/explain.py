@@ -1,0 +1,119 @@
+"""Explains flags that a release does not know, from the program's own code and a checkout beside it.
+
+In: a launch and what may be read.  Out: further options, and why the program counts as a fork.  It is asked only when
+a flag is unknown, since it reads and parses files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from preflight.launch.model import Launch
+from preflight.source import Files, Refusal
+from preflight.targets.checkout import read_parser
+from preflight.targets.modules import Modules
+from preflight.targets.origin import FORK_SIGNS
+from preflight.targets.program import read_program
+from preflight.targets.table import Option, Program, Table
+
+CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "3rdparty/Megatron-LM")
+"""Where a checkout may lie, seen from a folder at or above the script."""
+
+_programs: dict[tuple[str, tuple[str, ...]], Program | None] = {}
+_parsers: dict[str, tuple[Option, ...]] = {}
+
+
+class Explained(NamedTuple):
+    """Options beyond the table's, and what says that a fork runs."""
+
+    options: tuple[Option, ...] = ()
+    fork: str = ""
+
+
+def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: Files) -> Explained:
+    """Look for the definition of flags."""
+    folders = tuple(list_folders(launch, files))
+    options: list[Option] = []
+    fork = ""
+    path = locate_program(launch, files, folders)
+    if path is not None:
+        key = (path, folders)
+        if key not in _programs:
+            _programs[key] = read_program(path, Modules(files, (os.path.dirname(path), *folders)))
+        program = _programs[key]
+        if program is not None:
+            options += program.options
+        fork = read_fork_sign(path, files)
+    known = {text for option in options for text in option.strings}
+    if not any(flag not in known for flag in flags):
+        return Explained(tuple(options), fork)
+    checkout = find_checkout(launch, files)
+    if checkout is not None:
+        if checkout not in _parsers:
+            parser = read_parser(Modules(files, (checkout,)))
+            _parsers[checkout] = tuple(parser.options) if parser is not None else ()
+        more = [option for option in _parsers[checkout] if not known.intersection(option.strings)]
+        if any(flag in option.strings for option in more for flag in flags):
+            options += more
+            fork = fork or "the checkout beside it has flags of its own"
+    return Explained(tuple(options), fork)
+
+
+def list_folders(launch: Launch, files: Files) -> Iterator[str]:
+    """Folders where the program and its imports may lie: its directory, the script's, PYTHONPATH, the root."""
+    seen: set[str] = set()
+    directory = launch.directory.value if launch.directory is not None else None
+    script = os.path.dirname(os.path.join(files.directory, launch.source.path))
+    path = launch.environment.get("PYTHONPATH")
+    listed = path.display().split(":") if path is not None else []
+    for folder in (directory, script, *listed, files.directory, *files.folders):
+        if not folder or "$" in folder:
+            continue
+        real = files.locate(folder)
+        if isinstance(real, str) and real not in seen:
+            seen.add(real)
+            yield real
+
+
+def locate_program(launch: Launch, files: Files, folders: tuple[str, ...]) -> str | None:
+    """The file of the program, where it can be found and read."""
+    if launch.program is None or launch.program.text.value is None:
+        return None
+    name = launch.program.text.value
+    if not name.endswith(".py"):
+        if not name or "/" in name:
+            return None
+        name = name.replace(".", "/") + ".py"
+    for folder in folders:
+        path = os.path.normpath(os.path.join(folder, name))
+        if files.kind(path) == "file":
+            return path
+    return None
+
+
+def read_fork_sign(path: str, files: Files) -> str:
+    """What the program's text says of a fork."""
+    source = files.read(path)
+    if isinstance(source, Refusal):
+        return ""
+    data = source.data.lower()
+    sign = next((sign for sign in FORK_SIGNS if sign in data), None)
+    return f"the program speaks of {sign.decode().strip('_')}" if sign else ""
+
+
+def find_checkout(launch: Launch, files: Files) -> str | None:
+    """A Megatron checkout beside the program or script, or above them, as far as files may be read."""
+    for start in list_folders(launch, files):
+        folder = start
+        while True:
+            for name in CHECKOUT_NAMES:
+                path = os.path.join(folder, name) if name else folder
+                if files.kind(f"{path}/megatron/core/__init__.py") == "file":
+                    return path
+            above = os.path.dirname(folder)
+            if above == folder or isinstance(files.locate(above), Refusal):
+                break
+            folder = above
+    return None

@@ -1,0 +1,119 @@
+"""Which releases know a flag, and what took the place of those that went.
+
+In: `history.json`, generated from the flag tables.  Out: the releases of a flag, the first and last of them; from a
+small declared table, what a removed or imagined flag is called now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from preflight.targets.releases import RELEASES
+from preflight.targets.table import FOLDER, load_table
+
+PATH = os.path.join(FOLDER, "history.json")
+
+RENAMED: dict[str, str] = {
+    "--activations-checkpoint-method": "--recompute-method",
+    "--activations-checkpoint-num-layers": "--recompute-num-layers",
+    "--checkpoint-activations": "--recompute-activations",
+    "--checkpoint-num-layers": "--recompute-num-layers",
+    "--distribute-checkpointed-activations": "--distribute-saved-activations",
+    "--enable-one-logger": "--no-one-logger",
+    "--grpo-default-temperature": "--rl-default-temperature",
+    "--grpo-default-top-p": "--rl-default-top-p",
+    "--inference-dynamic-batching-max-requests-override": "--inference-dynamic-batching-max-requests",
+    "--inference-dynamic-batching-max-tokens-override": "--inference-dynamic-batching-max-tokens",
+    "--local_rank": "--local-rank",
+    "--min-scale": "--min-loss-scale",
+    "--moe-extended-tp": "--expert-tensor-parallel-size",
+    "--muon-use-nesterov": "--muon-nesterov",
+    "--num-expert": "--num-experts",
+    "--pipeline-parallel-size": "--pipeline-model-parallel-size",
+    "--s3-cache-path": "--object-storage-cache-path",
+    "--sequence-parallel-size": "--context-parallel-size",
+    "--standalone-embedding-stage": "--account-for-embedding-in-pipeline-split",
+    "--tensor-parallel-size": "--tensor-model-parallel-size",
+    "--tiktoken-special-tokens": "--tokenizer-special-tokens",
+    "--tokenizer-hf-include-special-tokens": "--tokenizer-hf-no-include-special-tokens",
+    "--tokenizer-hf-use-fast": "--tokenizer-hf-no-use-fast",
+    "--top-k": "--moe-router-topk",
+    "--use-custom-fsdp": "--use-megatron-fsdp",
+    "--use-fp8": "--fp8-format",
+    "--fp8-e4m3": "--fp8-format",
+    "--fp8-hybrid": "--fp8-format",
+    "--lr-scheduler": "--lr-decay-style",
+}
+"""What a flag that a release does not know is called there. Not all take the same value: a look is needed."""
+
+SAME_VALUE = frozenset(
+    {
+        "--checkpoint-num-layers",
+        "--activations-checkpoint-num-layers",
+        "--activations-checkpoint-method",
+        "--distribute-checkpointed-activations",
+        "--grpo-default-temperature",
+        "--grpo-default-top-p",
+        "--local_rank",
+        "--min-scale",
+        "--muon-use-nesterov",
+        "--pipeline-parallel-size",
+        "--s3-cache-path",
+        "--tensor-parallel-size",
+        "--use-custom-fsdp",
+    }
+)
+"""Those of them where only the name changed."""
+
+_history: dict[str, int] = {}
+_programs: list[str] = []
+
+
+def _load() -> None:
+    if not _history:
+        with open(PATH, "rb") as stream:
+            data = json.load(stream)
+        everywhere = (1 << len(RELEASES)) - 1
+        _history.update(dict.fromkeys(data["everywhere"], everywhere))
+        for mask, flags in data["some"].items():
+            _history.update(dict.fromkeys(flags, int(mask)))
+        _programs.extend(data["programs"])
+
+
+def list_releases(flag: str) -> tuple[str, ...]:
+    """The releases whose own parser knows a flag, from old to new."""
+    _load()
+    mask = _history.get(flag, 0)
+    return tuple(name for number, name in enumerate(RELEASES) if mask >> number & 1)
+
+
+def list_programs() -> tuple[str, ...]:
+    """The entry points that any of the releases ships, by path."""
+    _load()
+    return tuple(_programs)
+
+
+def write_history() -> str:
+    """Generate the file from the tables."""
+    masks: dict[str, int] = {}
+    programs: dict[str, None] = {}
+    for number, release in enumerate(RELEASES):
+        table = load_table(release)
+        for flag in table.flags:
+            masks[flag] = masks.get(flag, 0) | 1 << number
+        programs |= dict.fromkeys(table.programs)
+    everywhere = (1 << len(RELEASES)) - 1
+    some: dict[str, list[str]] = {}
+    for flag, mask in sorted(masks.items()):
+        if mask != everywhere:
+            some.setdefault(str(mask), []).append(flag)
+    data = {
+        "everywhere": sorted(flag for flag, mask in masks.items() if mask == everywhere),
+        "some": some,
+        "programs": sorted(programs),
+    }
+    with open(PATH, "w", encoding="utf-8") as stream:
+        json.dump(data, stream, indent=0)
+        stream.write("\n")
+    return PATH

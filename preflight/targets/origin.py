@@ -1,0 +1,111 @@
+"""Whose program a launch starts: one that Megatron ships, a fork's, or something else.
+
+In: a launch.  Out: `Origin`.  A program that Megatron ships is Megatron's own by its name, wherever it lies, unless
+something says that a fork of Megatron runs it.  Another program counts as built on Megatron where its flags say so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from preflight.launch.model import Launch
+from preflight.targets.history import list_programs
+
+GENERIC_NAMES = frozenset(
+    {"train.py", "main.py", "generate.py", "export.py", "finetune.py", "prune.py", "quantize.py"}
+    | {
+        "validate.py",
+        "convert_model.py",
+        "cli.py",
+        "mmlu.py",
+        "convert.py",
+        "preprocess_data.py",
+        "evaluate.py",
+    }
+    | {"offline_inference.py"}
+)
+"""Names that others use too: these count only with Megatron's folder in front of them."""
+
+MEGATRON_FLAGS = frozenset(
+    {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size"}
+    | {
+        "--sequence-parallel",
+        "--expert-model-parallel-size",
+        "--num-layers",
+        "--hidden-size",
+        "--lr-decay-style",
+    }
+    | {"--num-attention-heads", "--max-position-embeddings", "--micro-batch-size", "--global-batch-size"}
+    | {
+        "--train-iters",
+        "--lr-decay-iters",
+        "--use-distributed-optimizer",
+        "--use-mcore-models",
+        "--tokenizer-type",
+    }
+    | {"--ffn-hidden-size", "--num-query-groups"}
+)
+"""Flags by which one knows Megatron's command line."""
+
+TELLING_FLAGS = frozenset({"--tensor-model-parallel-size", "--pipeline-model-parallel-size"})
+
+FORK_LAUNCHERS = frozenset({"msrun", "deepspeed"})
+FORK_SIGNS = (b"mindspeed", b"mindspore", b"ascend", b"torch_npu", b"hccl", b"musa_", b"deepspeed", b"moore")
+"""Words in a launch script that say that not NVIDIA's Megatron runs: accelerators and frameworks that fork it."""
+
+
+class Origin(NamedTuple):
+    """`own`: Megatron ships a program of this name.  `based`: its flags are Megatron's.  `fork`: why not all of its
+    flags need to be Megatron's, in words; empty where nothing says so."""
+
+    own: bool
+    based: bool
+    paths: tuple[str, ...] = ()
+    fork: str = ""
+
+
+def find_origin(launch: Launch) -> Origin:
+    """Whose program it is."""
+    paths = match_program(launch)
+    if paths:
+        return Origin(True, True, paths, find_fork_sign(launch))
+    flags = set(list_flags(launch))
+    based = bool(flags & TELLING_FLAGS) or len(flags & MEGATRON_FLAGS) >= 4
+    return Origin(False, based, fork="the program is not one of Megatron's" if based else "")
+
+
+def list_flags(launch: Launch) -> Iterable[str]:
+    """The known option texts of a command line, without values."""
+    for word in launch.argv:
+        text = word.text.value
+        if text is not None and text.startswith("--") and len(text) > 2:
+            yield text.partition("=")[0]
+
+
+def match_program(launch: Launch) -> tuple[str, ...]:
+    """Megatron's paths of a program with this name; a generic name needs its folder too."""
+    if launch.program is None:
+        return ()
+    shown = launch.program.text.display()
+    if not shown.endswith(".py"):
+        shown = shown.replace(".", "/") + ".py" if shown.startswith(("megatron.", "pretrain_")) else shown
+    name = os.path.basename(shown)
+    candidates = [path for path in list_programs() if os.path.basename(path) == name]
+    if name not in GENERIC_NAMES or not candidates:
+        return tuple(candidates)
+    directory = launch.directory.display() if launch.directory is not None else ""
+    place = os.path.normpath(os.path.join(directory, shown)).split("/")[-2:]
+    return tuple(path for path in candidates if path.split("/")[-2:] == place)
+
+
+def find_fork_sign(launch: Launch) -> str:
+    """What says that a fork of Megatron runs the program, or the empty text."""
+    if launch.launcher.kind in FORK_LAUNCHERS:
+        return f"{launch.launcher.kind} starts it"
+    data = launch.source.data[: 2**18].lower()
+    for sign in FORK_SIGNS:
+        if sign in data:
+            return f"the script speaks of {sign.decode().strip('_')}"
+    return ""
