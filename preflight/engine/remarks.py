@@ -27,6 +27,14 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "required-flag": ("flag", "program"),
     "help-flag": ("flag",),
     "repeated-flag": ("flag", "value", "earlier"),
-    "always-true": ("flag", "value"),
+    "header-late": ("directive", "command"),
+    "header-misspelt": ("option", "suggestion"),
+    "header-variable": ("option", "value", "variable", "numeric"),
+    "header-repeated": ("option", "first", "last"),
+    "header-without-shebang": (),
+    "environment-lost": ("name", "value", "wrapper"),
+    "environment-misspelt": ("name", "value", "suggestion"),
+    "scheduler-variable-misspelt": ("name", "suggestion"),
+    "port-drawn-per-task": ("value",),
 }
 """Kind of remark -> names of its values."""

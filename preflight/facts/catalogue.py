@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from preflight.launch.facts import LAUNCH_FACTS
 from preflight.node.facts import NODE_FACTS
 
 
@@ -141,7 +142,12 @@ sequence_choices | list[int] | tokens | sequence lengths that CP and TP divide
 
 ENTRIES: dict[str, Entry] = {
     entry.name: entry
-    for entry in (*_read(LAUNCH, "launcher"), *_read(OPTIONS, "option"), *_read(DERIVED, "derived"))
+    for entry in (
+        *_read(LAUNCH, "launcher"),
+        *_read(LAUNCH_FACTS, "launcher"),
+        *_read(OPTIONS, "option"),
+        *_read(DERIVED, "derived"),
+    )
 }
 ENTRIES.update(
     {name: Entry(name, kind, unit or "", doc, "node") for name, (kind, unit, doc) in NODE_FACTS.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from preflight.configuration.model import Configuration, Value
+from preflight.facts.launches import LAUNCH_SOURCES
 from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.facts.origins import describe_environment
 from preflight.facts.surroundings import Surroundings
@@ -178,6 +179,8 @@ def _gpus_per_node(configuration: Configuration, surroundings: Surroundings, giv
         return Fact("gpus_per_node", surroundings.gpus_per_node, "option")
     for name in ("node_gpu_count", "scheduler_gpus_per_node", "slurm_gpus_per_node"):
         found = surroundings.node.get(name) or given.get(name)
+        if found is None and name in LAUNCH_SOURCES:
+            found = LAUNCH_SOURCES[name](configuration, surroundings, given)
         if found is not None and isinstance(found.value, int):
             return found._replace(name="gpus_per_node")
     if surroundings.gpu is not None:
@@ -214,4 +217,5 @@ SOURCES: dict[str, Source] = {
     "gpu_memory": _profile("gpu_memory", "memory", "node_gpu_memory"),
     "nvlink_domain_size": _profile("nvlink_domain_size", "nvlink_domain", "node_nvlink_domain"),
     "te_version": _te,
+    **LAUNCH_SOURCES,
 }

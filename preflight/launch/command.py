@@ -65,6 +65,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
         conditions=(*outer.conditions, *execution.conditions),
         directory=execution.directory or outer.directory,
         standard_input=execution.standard_input,
+        header=header,
         depth=outer.depth + 1,
         lost={k: v for k, v in outer.lost.items() if k not in execution.environment},
     )
@@ -102,6 +103,9 @@ def pass_environment(command: Command, wrapper: Wrapper, parsed: Parsed, context
         after = {}
     elif kind in {"srun", "sbatch"}:
         after = export_selected(parsed, before)
+    elif kind == "ray":
+        # A job sees what Ray was started with, which may be this environment or another.
+        after = {name: Text.missing(Unknown("environment", f"${name}"), layer.span) for name in before}
     elif wrapper.passing == "drop" or drops_all(kind, parsed):
         after = {}
     after.update(read_assignments(kind, parsed, before))

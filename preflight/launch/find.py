@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from preflight.execution import CodeConfiguration, Context, Script, Word
 from preflight.launch.command import Command, begin_command, pass_environment, take_assignments
 from preflight.launch.header import read_header
-from preflight.launch.model import Header, Launch, Launcher, Layer, Number
+from preflight.launch.model import Header, Launch, Launcher, Layer, Number, Setting
 from preflight.launch.notice import notice
 from preflight.launch.options import Parsed, cover, known_prefix, parse_options
 from preflight.launch.programs import SHELLS, WRAPPERS, Wrapper
+from preflight.launch.scheduler import scheduler_variables
 from preflight.launch.start import is_python, is_starter, list_flags, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
 from preflight.launch.synopses import BASH
@@ -46,10 +47,7 @@ def find_launches(
     """The launches of a script in the order of its commands; those of scripts inside it stand where they are called."""
     header = header or read_header(script.source)
     search = _Search(script.source, context, read_shell, read_python)
-    found = list(search.search_script(script, None, header))
-    if found and header is not None and header.remarks:
-        found[0] = found[0]._replace(remarks=(*header.remarks, *found[0].remarks))
-    return tuple(notice(launch) for launch in found)
+    return tuple(notice(launch) for launch in search.search_script(script, None, header))
 
 
 class _Inner(NamedTuple):
@@ -131,7 +129,11 @@ class _Search:
         rest, environment = parsed.rest, command.environment
         if wrapper.kind == "command" and "describe" in parsed.settings:
             return ()
-        layer = Layer(wrapper.kind, parsed.settings, command.words[0].span)
+        options = parsed.settings
+        if wrapper.kind == "docker" and command.words[1].text.value == "exec":
+            options["subcommand"] = Setting("subcommand", command.words[1].text, command.words[1].span)
+        behind = len(command.words) - len(parsed.rest)
+        layer = Layer(wrapper.kind, options, command.words[0].span, command.words[:behind])
         inner = command._replace(layers=(*command.layers, layer), environment=environment)
         inner = pass_environment(inner, wrapper, parsed, self.context)
         if wrapper.kind == "env" and (split := parsed.settings.get("split_string")) and split.text:
@@ -139,8 +141,6 @@ class _Search:
         if wrapper.assignments:
             rest, changed = take_assignments(rest, inner.environment)
             inner = inner._replace(environment=changed)
-        if wrapper.kind == "taskset" and "cpu_list" in parsed.settings:
-            pass
         rest = skip_operands(rest, wrapper.operands)
         if (
             wrapper.kind == "uv"
@@ -294,9 +294,10 @@ class _Search:
         base = own if own is not None else Header(kind, {}, layer.span)
         header = base._replace(options=options)
         try:
-            yield from self.run(
-                command._replace(header=header, layers=command.layers[:-1]), subscript, header
-            )
+            given = scheduler_variables(header, self.context.environment)
+            environment = {**command.environment, **given}
+            submitted = command._replace(layers=command.layers[:-1], environment=environment)
+            yield from self.run(submitted, subscript, header)
         finally:
             self.stack.pop()
 
@@ -315,10 +316,11 @@ class _Search:
                 exported=command.environment,
             )
             inner = self.known[key] = _Inner(subscript.restore(script), header)
-        launches = list(self.search_script(inner.script, command, header))
-        if launches and inner.script.remarks:
-            launches[0] = launches[0]._replace(remarks=(*launches[0].remarks, *inner.script.remarks))
-        yield from launches
+        remarks = inner.script.remarks
+        if header is not None and header is not command.header:
+            remarks = (*remarks, *header.remarks)
+        for launch in self.search_script(inner.script, command, header):
+            yield launch._replace(remarks=(*launch.remarks, *remarks)) if remarks else launch
 
     def run_python(self, command: Command, text: Text) -> Iterator[Launch]:
         """Code given to python by `-c` or a here-document."""

@@ -54,11 +54,12 @@ class Launcher(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A wrapper that was peeled off: its kind (srun, env, apptainer, ...), options, place."""
+    """A wrapper that was peeled off: its kind (srun, env, apptainer, ...), options, place, and all its words."""
 
     kind: str
     options: Mapping[str, Setting]
     span: Span
+    words: tuple[Word, ...] = ()
 
 
 class Header(NamedTuple):

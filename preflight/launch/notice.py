@@ -1,9 +1,149 @@
-"""What a launch shows that no number says: remarks for rules."""
+"""What a launch shows that no number says: remarks for rules.
+
+In: a launch.  Out: the launch with remarks about its environment: a variable that a wrapper does not hand over, a name
+that is one slip away from one that matters, a variable that Slurm never sets, a port that each task draws for itself.
+It refuses to guess: a name that is merely unknown to us is no slip.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
+from preflight.launch.scheduler import SLURM_VARIABLES
+from preflight.source import Span
+from preflight.values import Text
+
+TELLING_PREFIXES = (
+    "NCCL_",
+    "NVTE_",
+    "CUDA_",
+    "TORCH_",
+    "GLOO_",
+    "UCX_",
+    "NVSHMEM_",
+    "HCCL_",
+    "TRITON_",
+    "MEGATRON_",
+)
+TELLING_NAMES = frozenset(
+    {"MASTER_ADDR", "MASTER_PORT", "PYTHONPATH", "PYTORCH_CUDA_ALLOC_CONF", "LD_LIBRARY_PATH"}
+)
+CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
+SLIPS: Mapping[str, str] = {
+    "CUDA_MAX_CONNECTIONS": CONNECTIONS,
+    "DEVICE_MAX_CONNECTIONS": CONNECTIONS,
+    "CUDA_VISIBLE_DEVICE": "CUDA_VISIBLE_DEVICES",
+    "CUDA_VISABLE_DEVICES": "CUDA_VISIBLE_DEVICES",
+    "CUDA_VISIBLES_DEVICES": "CUDA_VISIBLE_DEVICES",
+    "NCCL_SOCKET_IFACE": "NCCL_SOCKET_IFNAME",
+    "NCCL_IB_HCAS": "NCCL_IB_HCA",
+    "PYTORCH_CUDA_ALLOC_CONFIG": "PYTORCH_CUDA_ALLOC_CONF",
+}
+"""Names that nothing reads, with the name that was meant."""
 
 
 def notice(launch: Launch) -> Launch:
-    return launch
+    """The launch with what is odd about its environment."""
+    found = (
+        *_notice_lost(launch),
+        *_notice_slips(launch),
+        *_notice_scheduler_names(launch),
+        *_notice_drawn_port(launch),
+    )
+    return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
+
+
+def _place(text: Text, otherwise: Span) -> Span:
+    return text.pieces[0].span if text.pieces else otherwise
+
+
+def _notice_lost(launch: Launch) -> Iterable[Remark]:
+    """Variables that the script exports for the ranks and that stop at a wrapper."""
+    for name, (text, layer) in launch.lost.items():
+        if layer.kind == "ray":
+            # What was set before `ray start` reaches the jobs all the same.
+            continue
+        if not name.startswith(TELLING_PREFIXES) and name not in TELLING_NAMES:
+            continue
+        values = {"name": name, "value": text.display(), "wrapper": layer.kind}
+        related = (Related(_place(text, layer.span), f"{name} is set here"),)
+        yield Remark("environment-lost", layer.span, values, related)
+
+
+def _notice_slips(launch: Launch) -> Iterable[Remark]:
+    """A variable whose name nothing reads, while the one that it resembles is not set."""
+    for name, text in launch.environment.items():
+        meant = SLIPS.get(name) or nearest_connections(name)
+        if meant is None or text is None or launch.environment.get(meant) is not None:
+            continue
+        place = _place(text, launch.span)
+        values = {"name": name, "value": text.display(), "suggestion": meant}
+        yield Remark("environment-misspelt", place, values, edits=_rename(place, name, meant))
+
+
+def nearest_connections(name: str) -> str | None:
+    """CUDA_DEVICE_MAX_CONNECTIONS, where a name can only be a slip of it."""
+    if name == CONNECTIONS or "CONN" not in name.upper() or not name.upper().startswith("CUDA"):
+        return None
+    from difflib import SequenceMatcher
+
+    return CONNECTIONS if SequenceMatcher(None, name.upper(), CONNECTIONS).ratio() > 0.85 else None
+
+
+def _rename(place: Span, name: str, meant: str) -> tuple[tuple[Span, str], ...]:
+    """The edit that mends an assignment whose value stands at `place`."""
+    place = place.resolve()
+    data, start = place.source.data, place.start
+    for quote in (b"", b"'", b'"'):
+        head = name.encode() + b"=" + quote
+        begin = start - len(head)
+        if begin >= 0 and data[begin:start] == head:
+            return ((Span(place.source, begin, begin + len(name)), meant),)
+    return ()
+
+
+def _notice_scheduler_names(launch: Launch) -> Iterable[Remark]:
+    """`SLURM_` variables that Slurm never sets, one slip away from one that it sets."""
+    texts = [word.text for word in launch.command]
+    texts += [text for text in launch.environment.values() if text is not None and not text.known]
+    seen: set[str] = set()
+    for text in texts:
+        for piece in text.pieces:
+            name = piece.unknown.name if piece.unknown is not None else None
+            if name is None or not name.startswith("SLURM_") or name in seen or name in SLURM_VARIABLES:
+                continue
+            seen.add(name)
+            meant = nearest_variable(name)
+            if meant is not None:
+                values = {"name": name, "suggestion": meant}
+                yield Remark("scheduler-variable-misspelt", piece.span, values)
+
+
+def nearest_variable(name: str) -> str | None:
+    """The variable of Slurm that a name probably means: other underscores, another word order, one letter."""
+    key = _key(name)
+    same = sorted(known for known in SLURM_VARIABLES if _key(known) == key)
+    if same:
+        return same[0]
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, sorted(SLURM_VARIABLES), 1, 0.93)
+    return close[0] if close else None
+
+
+def _key(name: str) -> tuple[str, ...]:
+    """The letters of a name without underscores, JOB, and the two spellings of numbers and nodes."""
+    words = name.removeprefix("SLURM_").replace("NUMBER", "NUM").split("_")
+    return ("".join(sorted(word for word in words if word != "JOB")),)
+
+
+def _notice_drawn_port(launch: Launch) -> Iterable[Remark]:
+    """A port that each task of srun draws at random for itself."""
+    text = launch.environment.get("MASTER_PORT")
+    if text is None or text.known or not any(layer.kind in {"srun", "mpirun"} for layer in launch.wrappers):
+        return
+    inside = any(piece.span.source.origins for piece in text.pieces)
+    if inside and any("RANDOM" in piece.text or "shuf" in piece.text for piece in text.pieces):
+        yield Remark("port-drawn-per-task", _place(text, launch.span), {"value": text.display()})

@@ -1,0 +1,61 @@
+"""The container around a launch, and what it is given of the machine.
+
+In: a launch.  Out: `Container`, or None.  Only the innermost container counts: it is the one that the ranks see.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from preflight.launch.model import Launch, Layer
+from preflight.source import Span
+
+
+class Container(NamedTuple):
+    """`gpus` and `shared_memory` are None where the options do not decide it."""
+
+    kind: str
+    span: Span
+    gpus: bool | None
+    shared_memory: bool | None
+
+
+def read_container(launch: Launch) -> Container | None:
+    """The innermost container."""
+    for layer in reversed(launch.wrappers):
+        if layer.kind == "docker":
+            return _read_docker(layer, launch)
+        if layer.kind == "apptainer":
+            nvidia = bool({"nv", "nvccli", "rocm"} & set(layer.options))
+            return Container("apptainer", layer.span, nvidia or None, True)
+        if layer.kind == "enroot":
+            return Container("enroot", layer.span, None, True)
+        if layer.kind == "srun" and {"container_image", "container_name"} & set(layer.options):
+            return Container("pyxis", layer.span, None, True)
+    return None
+
+
+def _read_docker(layer: Layer, launch: Launch) -> Container:
+    options = layer.options
+    shown = layer.span.text
+    kind = "podman" if "podman" in shown else "docker"
+    subcommand = options.get("subcommand")
+    if subcommand is not None:
+        # `docker exec` enters a container whose options are elsewhere.
+        return Container(kind, layer.span, None, None)
+    runtime = options.get("runtime")
+    gpus: bool | None = "gpus" in options or "privileged" in options
+    if not gpus and ("device" in options or runtime is not None or kind == "podman" or "nvidia" in shown):
+        gpus = None
+    memory: bool | None = "shm_size" in options
+    ipc = options.get("ipc")
+    if not memory and ipc is not None and ipc.text is not None:
+        value = ipc.text.value
+        memory = value == "host" or (None if value is None or value.startswith("container") else False)
+    if not memory and {"mount", "tmpfs", "volume"} & set(options) and "/dev/shm" in _shown(layer):
+        memory = None
+    return Container(kind, layer.span, gpus, memory)
+
+
+def _shown(layer: Layer) -> str:
+    return " ".join(word.text.display() for word in layer.words)

@@ -1,0 +1,256 @@
+"""What rules may ask about a launch: launcher, rendezvous, scheduler, containers, environment.
+
+In: a launch.  Out: `launch_facts`, one `Reading` for each name in `LAUNCH_FACTS`.  A reading is known (None:
+absent), or carries what it waits for.  Variables of the environment have no names here: `env_` and the name in
+lower case is the general scheme (`env_master_addr`), served by the facts stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from preflight.execution import Word
+from preflight.launch.containers import read_container
+from preflight.launch.model import Launch, Number, Setting
+from preflight.launch.options import known_prefix
+from preflight.launch.rendezvous import read_node_rank, read_rendezvous
+from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
+from preflight.launch.topology import count_visible
+from preflight.source import Span
+from preflight.values import Assumption, Text, Unknown
+
+LAUNCH_FACTS = """
+nproc_per_node | int | ranks | processes that the launcher starts on each node
+nnodes_minimum | int | nodes | least number of nodes of an elastic launch, else the number of nodes
+nnodes_maximum | int | nodes | largest number of nodes of an elastic launch, else the number of nodes
+launcher_options | list[str] | - | options that the launcher is given
+wrappers | list[str] | - | commands around the launcher, outermost first
+standalone | bool | - | whether torchrun is told to rendezvous with itself alone
+node_rank | int | - | rank of this node as the launcher is told
+node_rank_per_task | bool | - | whether the node's rank is taken from what the scheduler tells each task
+rdzv_backend | str | - | rendezvous backend of torchrun
+rendezvous_host | str | - | where the ranks meet: host
+rendezvous_port | int | - | where the ranks meet: port
+scheduler | str | - | scheduler whose directives the script has: slurm, pbs, lsf
+scheduler_options | list[str] | - | options in the scheduler's directives
+slurm_nodes | int | nodes | nodes asked of the scheduler
+slurm_nodes_maximum | int | nodes | largest number of nodes asked of the scheduler
+slurm_ntasks | int | tasks | tasks asked of the scheduler
+slurm_ntasks_per_node | int | tasks | tasks per node asked of the scheduler
+slurm_gpus_per_node | int | GPUs | GPUs per node asked of the scheduler
+slurm_gpus_per_task | int | GPUs | GPUs per task asked of the scheduler
+slurm_cpus_per_task | int | CPUs | CPUs per task asked of the scheduler
+slurm_exclusive | bool | - | whether whole nodes are asked for
+step_nodes | int | nodes | nodes on which srun runs the launcher
+step_ntasks | int | tasks | tasks that srun starts
+step_ntasks_per_node | int | tasks | tasks that srun starts on each node
+step_gpus_per_node | int | GPUs | GPUs per node that the tasks of srun see
+step_gpus_per_task | int | GPUs | GPUs that each task of srun sees
+step_cpus_per_task | int | CPUs | CPUs of each task of srun
+visible_devices | int | GPUs | devices in CUDA_VISIBLE_DEVICES
+visible_devices_distinct | int | GPUs | different devices in CUDA_VISIBLE_DEVICES
+container | str | - | container around the launcher: docker, podman, apptainer, enroot, pyxis
+container_gpus | bool | - | whether the container is given the GPUs
+container_shared_memory | bool | - | whether the container's shared memory is enlarged or the host's
+environment_names | list[str] | - | variables that the script, or the caller, is known to set for the ranks
+environment_lost | list[str] | - | variables that the script sets and a wrapper does not hand over
+ray_actor_nodes | int | nodes | nodes for the actors of a program that Ray distributes
+ray_actor_gpus_per_node | int | GPUs | GPUs per node for the actors of a program that Ray distributes
+ray_node_gpus | int | GPUs | GPUs of a node, as a program that Ray distributes is told
+ray_colocated | bool | - | whether rollout and training of such a program share GPUs
+"""
+"""Names with type, unit and meaning, one a line."""
+
+
+class Reading(NamedTuple):
+    """A value, or what it waits for; `span` and `text` are where it stands and the words for the label there."""
+
+    value: bool | int | str | tuple[str, ...] | None
+    origin: str
+    span: Span | None = None
+    text: str = ""
+    unknown: Unknown | None = None
+    assumptions: tuple[Assumption, ...] = ()
+
+
+def launch_facts(launch: Launch) -> Mapping[str, Reading]:
+    """All readings of a launch."""
+    facts: dict[str, Reading] = {}
+    facts.update(_read_launcher(launch))
+    facts.update(_read_meeting(launch))
+    facts.update(_read_scheduler(launch))
+    facts.update(_read_surroundings(launch))
+    facts.update(_read_ray(launch))
+    return facts
+
+
+def from_number(number: Number) -> Reading:
+    shown = number.text or ("" if number.value is None else str(number.value))
+    return Reading(number.value, number.origin, number.span, shown, number.unknown, number.assumptions)
+
+
+def from_text(text: Text | None, span: Span | None, origin: str, number: bool = False) -> Reading:
+    if text is None:
+        return Reading(None, origin, span)
+    place = span or (text.pieces[0].span if text.pieces else None)
+    shown = text.display()
+    if not text.known:
+        return Reading(None, origin, place, shown, text.unknowns[0], text.assumptions)
+    value = (text.value or "").strip()
+    if number and not value.isdigit():
+        return Reading(None, origin, place, shown, Unknown("syntax", value), text.assumptions)
+    return Reading(int(value) if number else value, origin, place, shown, None, text.assumptions)
+
+
+def _read_launcher(launch: Launch) -> Mapping[str, Reading]:
+    launcher = launch.launcher
+    nodes = launcher.options.get("nnodes")
+    low, high = _read_ends(nodes, launcher.nodes)
+    return {
+        "nproc_per_node": from_number(launcher.processes_per_node),
+        "nnodes_minimum": low,
+        "nnodes_maximum": high,
+        "launcher_options": Reading(tuple(sorted(launcher.options)), "launcher", launcher.span),
+        "wrappers": Reading(tuple(layer.kind for layer in launch.wrappers), "launcher"),
+        "standalone": Reading(
+            "standalone" in launcher.options,
+            "launcher",
+            launcher.options["standalone"].span if "standalone" in launcher.options else None,
+            "--standalone",
+        ),
+    }
+
+
+def _read_ends(setting: Setting | None, number: Number) -> tuple[Reading, Reading]:
+    value = setting.text.value if setting is not None and setting.text is not None else None
+    if setting is not None and value is not None and ":" in value:
+        low, _, high = value.partition(":")
+        if low.isdigit() and high.isdigit():
+            return (
+                Reading(int(low), "launcher", setting.span, value),
+                Reading(int(high), "launcher", setting.span, value),
+            )
+    return from_number(number), from_number(number)
+
+
+def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
+    meeting = read_rendezvous(launch)
+    rank, per_task = read_node_rank(launch)
+    return {
+        "node_rank": from_text(*rank, "launcher", number=True),
+        "node_rank_per_task": Reading(per_task[0], "launcher", rank[1], "", per_task[1]),
+        "rdzv_backend": from_text(*meeting.backend, "launcher"),
+        "rendezvous_host": from_text(*meeting.host, "launcher"),
+        "rendezvous_port": from_text(*meeting.port, "launcher", number=True),
+    }
+
+
+def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
+    header = launch.header
+    kind = header.kind if header is not None else None
+    options = header.options if header is not None else {}
+    job = complete_request(read_request(options, kind or "slurm"))
+    if header is not None and header.heterogeneous:
+        mixed = Number(None, "scheduler", header.span, Unknown("scheduler", "a heterogeneous job"))
+        job = Request(mixed, mixed, mixed, mixed, mixed, mixed, mixed, mixed)
+    layer = next((layer for layer in reversed(launch.wrappers) if layer.kind == "srun"), None)
+    step = Request()
+    if layer is not None:
+        step = complete_request(overlay(job, read_request(layer.options)))
+        if step.tasks_per_node == ABSENT and step.tasks == ABSENT and header is not None:
+            one = Number(1, "default", layer.span, None, (), "srun")
+            step = complete_request(step._replace(tasks_per_node=one))
+        elif step.tasks_per_node == ABSENT:
+            waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "tasks of srun"))
+            step = step._replace(tasks_per_node=waiting)
+        if step.nodes == ABSENT:
+            waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "nodes of the job"))
+            step = step._replace(nodes=waiting)
+    facts = {
+        "scheduler": Reading(kind, "scheduler", header.span if header else None, kind or ""),
+        "scheduler_options": Reading(tuple(sorted(options)), "scheduler"),
+        "slurm_nodes": from_number(job.nodes),
+        "slurm_nodes_maximum": from_number(job.nodes_maximum if job.nodes.value is None else job.nodes),
+        "slurm_ntasks": from_number(job.tasks),
+        "slurm_ntasks_per_node": from_number(job.tasks_per_node),
+        "slurm_gpus_per_node": from_number(job.gpus_per_node),
+        "slurm_gpus_per_task": from_number(job.gpus_per_task),
+        "slurm_cpus_per_task": from_number(job.cpus_per_task),
+        "slurm_exclusive": Reading(job.exclusive, "scheduler"),
+    }
+    for name, number in (
+        ("nodes", step.nodes),
+        ("ntasks", step.tasks),
+        ("ntasks_per_node", step.tasks_per_node),
+        ("gpus_per_node", step.gpus_per_node),
+        ("gpus_per_task", step.gpus_per_task),
+        ("cpus_per_task", step.cpus_per_task),
+    ):
+        facts[f"step_{name}"] = from_number(number)
+    return facts
+
+
+def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:
+    devices = launch.environment.get("CUDA_VISIBLE_DEVICES")
+    visible = count_visible(devices)
+    distinct = Reading(None, "environment")
+    if visible is not None:
+        distinct = from_number(visible)
+        if devices is not None and devices.known:
+            items = {item.strip() for item in (devices.value or "").split(",") if item.strip()}
+            distinct = distinct._replace(value=len(items))
+    elif (
+        devices is None and not launch.closed_environment and "CUDA_VISIBLE_DEVICES" not in launch.environment
+    ):
+        waiting = Unknown("environment", "$CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+        distinct = Reading(None, "environment", unknown=waiting)
+    container = read_container(launch)
+    span = container.span if container is not None else None
+    kind = container.kind if container is not None else None
+    known = tuple(sorted(name for name, text in launch.environment.items() if text is not None))
+    return {
+        "visible_devices": from_number(visible) if visible is not None else distinct,
+        "visible_devices_distinct": distinct,
+        "container": Reading(kind, "launcher", span, kind or ""),
+        "container_gpus": Reading(container.gpus if container else None, "launcher", span, kind or ""),
+        "container_shared_memory": Reading(
+            container.shared_memory if container else None, "launcher", span, kind or ""
+        ),
+        "environment_names": Reading(known, "environment"),
+        "environment_lost": Reading(tuple(sorted(launch.lost)), "environment"),
+    }
+
+
+def _read_ray(launch: Launch) -> Mapping[str, Reading]:
+    """Options by which programs under Ray say where their workers go."""
+    absent = Reading(None, "launcher")
+    facts = dict.fromkeys(("ray_actor_nodes", "ray_actor_gpus_per_node", "ray_node_gpus"), absent)
+    colocated = Reading(None, "launcher")
+    given = _read_values(launch.argv)
+    if "actor_num_gpus_per_node" in given:
+        for name, option in (
+            ("ray_actor_nodes", "actor_num_nodes"),
+            ("ray_actor_gpus_per_node", "actor_num_gpus_per_node"),
+            ("ray_node_gpus", "num_gpus_per_node"),
+        ):
+            if option in given:
+                text, span = given[option]
+                facts[name] = from_text(text, span, "launcher", number=True)
+            elif launch.open:
+                facts[name] = Reading(None, "launcher", unknown=launch.open[0])
+        colocated = Reading(
+            "colocate" in given, "launcher", given["colocate"][1] if "colocate" in given else None
+        )
+        if launch.open and not colocated.value:
+            colocated = colocated._replace(value=None, unknown=launch.open[0])
+    return {**facts, "ray_colocated": colocated}
+
+
+def _read_values(argv: tuple[Word, ...]) -> dict[str, tuple[Text | None, Span]]:
+    found: dict[str, tuple[Text | None, Span]] = {}
+    for word, follower in zip(argv, (*argv[1:], None), strict=False):
+        head = known_prefix(word.text)
+        if head.startswith("--"):
+            found[head[2:].replace("-", "_")] = (follower.text if follower is not None else None, word.span)
+    return found
