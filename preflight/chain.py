@@ -129,14 +129,17 @@ def read_script(source: Source, context: Context) -> Script | None:
     from preflight.launch.header import read_header
     from preflight.launch.scheduler import scheduler_variables
 
-    exported = scheduler_variables(read_header(source), context.environment)
-    return read_shell(source, context, exported=exported)
+    header = read_header(source)
+    exported = scheduler_variables(header, context.environment)
+    script = read_shell(source, context, exported=exported)
+    return script._replace(remarks=(*script.remarks, *header.remarks)) if header is not None else script
 
 
 def read_shell(source: Source, context: Context, **state: Any) -> Script:
     from preflight.shell import read_script as read
 
-    return read(source, context, **state)
+    script: Script = read(source, context, **state)
+    return script
 
 
 def read_python(source: Source, context: Context, **state: Any) -> Script:
@@ -165,8 +168,17 @@ def resolve(source: Source, request: Request) -> Resolved | None:
 def bind(
     launch: Launch, context: Context, request: Request, notes: dict[str, None]
 ) -> Iterable[tuple[Configuration, Mapping[str, Fact]]]:
-    """The configurations of a launch with their facts."""
-    raise NotImplementedError
+    """The configurations of a launch with their facts, at each release that is asked for."""
+    from preflight.configuration.bind import bind_launch
+    from preflight.facts.derive import derive_facts
+    from preflight.targets.choose import choose_tables
+
+    choice = choose_tables(request.target, launch, context.files)
+    if choice.note:
+        notes[choice.note] = None
+    for table in choice.tables:
+        for configuration in bind_launch(launch, table, context.files, assumed=choice.assumed):
+            yield configuration, derive_facts(configuration, request.surroundings)
 
 
 def check_source(source: Source, request: Request) -> FileOutcome:
@@ -254,7 +266,21 @@ def run_one(
         launch=number,
         configuration=configuration.name,
     )
-    return run_rules(request.rules, subject, rules)
+    return run_rules(request.rules, subject, rules if configuration.recognised else general_rules(rules))
+
+
+def general_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that ask for nothing of Megatron's: those that hold for any program."""
+    from preflight.engine.run import facts_of_rule
+    from preflight.facts.world import SOURCES
+
+    general = ("env_", "node_", "slurm_", "scheduler_", "launcher_")
+    return tuple(
+        rule
+        for rule in rules
+        if rule.remark is not None
+        or all(name in SOURCES or name.startswith(general) for name in facts_of_rule(rule))
+    )
 
 
 def run_layout(resolved: Resolved, rules: tuple[Rule, ...], request: Request) -> list[Diagnostic]:

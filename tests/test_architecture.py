@@ -25,6 +25,7 @@ STAGES = (
     ("engine",),
     ("outcome", "fingerprint", "settings", "variants", "suppress", "comments", "baseline", "fixes", "examples"),
     ("chain",),
+    ("trial", "plan"),
     ("report",),
     ("__init__",),
     ("cli",),

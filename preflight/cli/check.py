@@ -63,6 +63,7 @@ def run(words: list[str]) -> int:
     options = make_parser().parse_args(words)
     try:
         session = Session(options, arguments)
+        session.validate()
         targets = read_outputs(options, session.here)
         if "-" in options.paths and options.fix and not options.diff:
             raise MisuseError("standard input cannot be fixed in place; use --diff")

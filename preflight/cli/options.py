@@ -8,9 +8,25 @@ script's positional arguments, before argparse sees them.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
+from typing import NoReturn
 
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's parser, which also says what was nearly right."""
+
+    def error(self, message: str) -> NoReturn:
+        found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        if found:
+            from difflib import get_close_matches
+
+            known = [text for action in self._actions for text in action.option_strings]
+            near = get_close_matches(found[1], known, 1)
+            message = f"no option {found[1]}" + (f"; did you mean {near[0]}?" if near else "")
+        self.exit(2, f"{self.prog}: {message}\ntry: {self.prog} --help\n")
 
 
 def new_parser(
@@ -18,7 +34,7 @@ def new_parser(
 ) -> argparse.ArgumentParser:
     """A parser for one command, without abbreviations; a bad invocation is exit status 2."""
     epilog = "examples:\n" + "\n".join(f"  {line}" for line in examples) if examples else None
-    return argparse.ArgumentParser(
+    return Parser(
         prog=f"preflight {command}",
         description=summary,
         epilog=epilog,

@@ -1,7 +1,8 @@
 """Reports on their way out: several formats at once, to standard output and to files.
 
 In: an outcome and the options.  Out: what is printed and written, and the exit status.  A machine format never has
-anything else on standard output and never changes the exit status; what a reader should know beside it goes to standard error.
+anything else on standard output and never changes the exit status; what a reader should know beside it goes to
+standard error.
 """
 
 from __future__ import annotations

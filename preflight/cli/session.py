@@ -20,14 +20,13 @@ from preflight.cli.failure import describe
 from preflight.cli.options import split_names
 from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import RulesError, read_rules
-from preflight.facts.surroundings import Surroundings, ProfileError, find_profile
+from preflight.facts.surroundings import ProfileError, Surroundings, find_profile
 from preflight.outcome import FileOutcome, Outcome
 from preflight.settings import Settings, find_config, load_settings, matches
 from preflight.source import Refusal, Source, read_file
 
 if TYPE_CHECKING:
     from preflight.facts.model import Fact
-    from preflight.node.model import Node
 
 
 class MisuseError(Exception):
@@ -43,6 +42,22 @@ class Session:
         self.here = self.settings_of(os.getcwd())
         self._rules: dict[tuple[str, ...], RuleSet] = {}
         self._surroundings: dict[str | None, Surroundings] = {}
+
+    def validate(self) -> None:
+        """Refuse options that no file could be checked with, before any is read."""
+        options = self.options
+        self.surroundings_of(self.here)
+        if options.select or options.ignore:
+            check_names(split_names((*options.select, *options.ignore)), self.rules_of(self.here))
+        if options.target:
+            from preflight.source import Files
+            from preflight.targets.choose import UnknownTargetError, choose_named
+
+            root = options.root or find_root(os.getcwd())
+            try:
+                choose_named(options.target, Files(os.getcwd(), (root,)))
+            except UnknownTargetError as error:
+                raise MisuseError(str(error)) from None
 
     # -- settings ----------------------------------------------------------------------------------------------
 
@@ -152,9 +167,10 @@ class Session:
             return {}
         from preflight.node.profiles import read_node
         from preflight.node.record import RecordError
+        from preflight.trial import name_facts
 
         try:
-            return describe_node(read_node(path))
+            return name_facts(read_node(path))
         except RecordError as error:
             raise MisuseError(str(error)) from None
 
@@ -192,7 +208,7 @@ class Session:
             return FileOutcome(source.path, error=describe(error))
         except Exception as error:
             if is_users(error):
-                raise
+                raise MisuseError(str(error)) from None
             if getattr(self.options, "verbose", False):
                 import traceback
 
@@ -224,25 +240,12 @@ class Session:
         return outcome._replace(target=target)
 
 
-def describe_node(node: Node | None) -> dict[str, Fact]:
-    """A node's facts as rules see them; a doubtful one is unknown, with the reason."""
-    from preflight.facts.model import Blocker, Fact
-    from preflight.node.facts import Doubt, node_facts
-    from preflight.values import Unknown
-
-    return {
-        name: Fact(name, None, "node", blocked_by=(Blocker(name, Unknown("node", value.text)),))
-        if isinstance(value, Doubt)
-        else Fact(name, value, "node")
-        for name, value in node_facts(node).items()
-    }
-
-
 def is_users(error: Exception) -> bool:
     """Whether an exception is about the invocation, not about a file."""
     from preflight.settings import SettingsError
+    from preflight.targets.choose import UnknownTargetError
 
-    return isinstance(error, MisuseError | SettingsError)
+    return isinstance(error, MisuseError | SettingsError | UnknownTargetError)
 
 
 def accept_baseline(outcome: Outcome, path: str) -> Outcome:

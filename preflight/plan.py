@@ -1,0 +1,233 @@
+"""A plan of parallel sizes given as numbers, checked by the same rules as a script.
+
+In: sizes, and further settings by short or by Megatron's own names.  Out: a `Plan`, or all violations at once, each
+with its numbers.  The plan is written as the launch that it stands for and goes through the whole chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from preflight.chain import Request, check_source
+from preflight.diagnostics import Diagnostic
+from preflight.engine.rule import RuleSet
+from preflight.facts.surroundings import Surroundings, find_profile
+from preflight.source import Source
+
+Setting = int | float | bool | str
+
+SHORT = {
+    "tp": "tensor_model_parallel_size",
+    "pp": "pipeline_model_parallel_size",
+    "cp": "context_parallel_size",
+    "ep": "expert_model_parallel_size",
+    "etp": "expert_tensor_parallel_size",
+    "layers": "num_layers",
+    "heads": "num_attention_heads",
+    "num_heads": "num_attention_heads",
+    "kv_heads": "num_query_groups",
+    "experts": "num_experts",
+    "mbs": "micro_batch_size",
+    "gbs": "global_batch_size",
+    "seq": "seq_length",
+}
+"""Short names of settings."""
+SURROUNDINGS = ("target", "te", "gpu", "gpus_per_node", "nodes")
+PROGRAM = "pretrain_gpt.py"
+
+
+class TopologyError(ValueError):
+    """A plan that cannot work; `violations` has a sentence for each reason."""
+
+    def __init__(self, violations: tuple[str, ...]) -> None:
+        count = len(violations)
+        head = f"{count} violation{'' if count == 1 else 's'}"
+        super().__init__(
+            "\n".join([f"the topology is not valid: {head}", *(f"- {words}" for words in violations)])
+        )
+        self.violations = violations
+
+
+class Plan(NamedTuple):
+    """A valid plan in numbers."""
+
+    world_size: int
+    tensor_parallel: int
+    pipeline_parallel: int
+    context_parallel: int
+    data_parallel: int
+    layers_per_stage: int | None
+    heads_per_rank: int
+    release: str
+    warnings: tuple[str, ...] = ()
+
+
+def verify_plan(
+    rules: RuleSet,
+    *,
+    tp: int,
+    pp: int,
+    dp: int,
+    world_size: int,
+    layers: int,
+    hidden_size: int,
+    num_heads: int,
+    **optional: Setting | None,
+) -> Plan:
+    """Check a plan; raises `TopologyError` with all violations."""
+    sizes = {"tp": tp, "pp": pp, "dp": dp, "world_size": world_size, "layers": layers}
+    sizes |= {"hidden_size": hidden_size, "num_heads": num_heads}
+    violations = [
+        f"{name} is {value!r}; it has to be a whole number above 0"
+        for name, value in sizes.items()
+        if bad(value)
+    ]
+    if violations:
+        raise TopologyError(tuple(violations))
+    settings, given = sort_settings(optional)
+    cp = settings.get("context_parallel_size", 1)
+    cp = cp if isinstance(cp, int) and cp > 0 else 1
+    product = tp * pp * cp * dp
+    if product != world_size:
+        terms = f"TP {tp} x PP {pp} x " + (f"CP {cp} x " if cp > 1 else "") + f"DP {dp} = {product}"
+        fitting = world_size / (tp * pp * cp)
+        hint = f"; DP would have to be {int(fitting)}" if fitting == int(fitting) and fitting >= 1 else ""
+        violations.append(f"{terms}, but the world size is {world_size}{hint}")
+    settings = {
+        "tensor_model_parallel_size": tp,
+        "pipeline_model_parallel_size": pp,
+        "num_layers": layers,
+        "hidden_size": hidden_size,
+        "num_attention_heads": num_heads,
+        **fill(dp, tp, pp, settings),
+    }
+    per_node = given.get("gpus_per_node")
+    processes = processes_per_node(world_size, per_node if isinstance(per_node, int) else 8)
+    outcome = check_source(
+        Source("plan.sh", write_script(settings, world_size, processes).encode()),
+        make_request(rules, given),
+    )
+    findings = [d for d in outcome.diagnostics if d.ignored is None]
+    violations += [
+        sentence(d) for d in findings if d.severity == "error" and not (violations and about_world(d))
+    ]
+    if violations:
+        raise TopologyError(tuple(dict.fromkeys(violations)))
+    even = layers // pp if layers % pp == 0 else None
+    warnings = tuple(dict.fromkeys(sentence(d) for d in findings if d.severity == "warning"))
+    release = outcome.target or ""
+    return Plan(world_size, tp, pp, cp, dp, even, num_heads // tp, release, warnings)
+
+
+def bad(value: object) -> bool:
+    return not isinstance(value, int) or isinstance(value, bool) or value < 1
+
+
+def about_world(diagnostic: Diagnostic) -> bool:
+    """Whether a finding only repeats that the sizes do not make up the world."""
+    return "world_size" in diagnostic.facts and set(diagnostic.facts) <= {
+        "world_size",
+        "tensor_model_parallel_size",
+        "pipeline_model_parallel_size",
+        "context_parallel_size",
+        "model_parallel_size",
+        "data_parallel_size",
+    }
+
+
+def sentence(diagnostic: Diagnostic) -> str:
+    help_ = f" ({diagnostic.help})" if diagnostic.help else ""
+    return f"{diagnostic.message}{help_}"
+
+
+def sort_settings(optional: Mapping[str, Setting | None]) -> tuple[dict[str, Setting], dict[str, Setting]]:
+    """Megatron's settings by destination, and what is said of the surroundings; TypeError for unknown names."""
+    from preflight.targets.releases import NEWEST
+    from preflight.targets.table import load_table
+
+    table = load_table(NEWEST)
+    known = {option.destination for option in table.options}
+    settings: dict[str, Setting] = {}
+    given: dict[str, Setting] = {}
+    for name, value in optional.items():
+        if value is None:
+            continue
+        full = SHORT.get(name, name)
+        if name in SURROUNDINGS:
+            given[name] = value
+        elif full in known:
+            settings[full] = value
+        else:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, [*SHORT, *SURROUNDINGS, *known], 1)
+            raise TypeError(f"no setting named {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+    return settings, given
+
+
+def fill(dp: int, tp: int, pp: int, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The settings with harmless ones for what a launch needs and the plan does not speak of."""
+    micro = settings.get("micro_batch_size", 1)
+    micro = micro if isinstance(micro, int) else 1
+    length = settings.get("seq_length", 4096)
+    filled: dict[str, Setting] = {
+        "micro_batch_size": micro,
+        "global_batch_size": micro * dp * max(pp, 1) * 4,
+        "seq_length": length,
+        "max_position_embeddings": length,
+        "bf16": True,
+        "train_iters": 100,
+        "lr": "1e-4",
+        "tokenizer_type": "NullTokenizer",
+        "vocab_size": 32000,
+        "mock_data": True,
+    }
+    if tp > 1:
+        filled["sequence_parallel"] = True
+    if "fp16" in settings:
+        del filled["bf16"]
+    groups = settings.get("num_query_groups")
+    if groups is not None:
+        filled["group_query_attention"] = True
+    return {**filled, **settings}
+
+
+def processes_per_node(world_size: int, gpus_per_node: int) -> int:
+    """How many ranks a node gets: as many as it has GPUs where that comes out even."""
+    if world_size <= gpus_per_node:
+        return world_size
+    return next(size for size in range(gpus_per_node, 0, -1) if world_size % size == 0)
+
+
+def write_script(settings: Mapping[str, Setting], world_size: int, processes: int) -> str:
+    """The launch that the plan stands for."""
+    flags = []
+    for name, value in settings.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            flags.append(flag)
+        elif value is not False:
+            flags.append(f"{flag} '{value}'" if isinstance(value, str) else f"{flag} {value}")
+    nodes = world_size // processes
+    head = (
+        f"torchrun --nnodes {nodes} --nproc-per-node {processes} --node-rank 0 --master-addr node0 {PROGRAM}"
+    )
+    return "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" + " \\\n    ".join([head, *flags]) + "\n"
+
+
+def make_request(rules: RuleSet, given: Mapping[str, Setting]) -> Request:
+    gpu = given.get("gpu")
+    per_node = given.get("gpus_per_node")
+    return Request(
+        rules=rules,
+        target=str(given["target"]) if "target" in given else None,
+        surroundings=Surroundings(
+            gpus_per_node=per_node if isinstance(per_node, int) else None,
+            gpu=find_profile(str(gpu)) if gpu else None,
+            te=str(given["te"]) if "te" in given else None,
+        ),
+        closed_environment=True,
+        closed_arguments=True,
+        use_ignores=False,
+    )
