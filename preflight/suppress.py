@@ -113,8 +113,8 @@ def suppress(
                 values = {"names": ", ".join(unused), "count": len(unused)}
                 remarks.append(Remark("unused-ignore", comment.place.span, values))
             if require_reason and not comment.reason:
-                values = {"names": ", ".join(comment.names)}
-                remarks.append(Remark("ignore-without-reason", comment.place.span, values))
+                problem = "no reason is given, and the config asks for one"
+                remarks.append(Remark("invalid-ignore", comment.place.span, {"problem": problem}))
     return marked, remarks
 
 

@@ -7,21 +7,24 @@ kind of remark declares it here, so that a rule's typing error is found when the
 from __future__ import annotations
 
 REMARKS: dict[str, tuple[str, ...]] = {
+    # comments for preflight
+    "unused-ignore": ("names", "count"),
+    "invalid-ignore": ("problem",),
     # configuration: the use of flags
-    "unknown-flag": ("flag", "program", "release", "nearest"),
+    "unknown-flag": ("flag", "program", "release", "nearest", "hint"),
     "misspelt-flag": ("flag", "program", "release", "nearest"),
-    "removed-flag": ("flag", "program", "release", "last", "instead"),
+    "removed-flag": ("flag", "program", "release", "last", "instead", "hint"),
     "later-flag": ("flag", "program", "release", "first"),
     "flag-of-the-default": ("flag", "program", "release", "opposite"),
     "flag-with-wrong-dash": ("word", "flag"),
     "flags-in-one-word": ("word",),
     "unchecked-flags": ("flags", "count", "program", "because"),
-    "missing-value": ("flag", "wanted", "next"),
+    "missing-value": ("flag", "wanted", "next", "hint"),
     "negative-exponent": ("flag", "wanted", "next"),
-    "extra-word": ("word", "flag", "count"),
+    "extra-word": ("word", "flag", "count", "hint"),
     "key-value-word": ("word", "program"),
-    "wrong-type": ("flag", "value", "wanted"),
-    "wrong-choice": ("flag", "value", "choices", "nearest"),
+    "wrong-type": ("flag", "value", "wanted", "hint"),
+    "wrong-choice": ("flag", "value", "choices", "nearest", "hint"),
     "value-for-switch": ("flag", "value"),
     "exclusive-flags": ("flag", "other"),
     "required-flag": ("flag", "program"),
