@@ -104,7 +104,7 @@ class Writer:
             return self.write_slip(flag, words, values)
         twin = positive_twin(flag, self.table)
         if twin is not None:
-            edits = tuple((word.span, "") for word in words)
+            edits = tuple(removal(word) for word in words if written(word))
             return self.remark("flag-of-the-default", words, values | {"opposite": twin}, edits)
         releases = list_releases(flag)
         renamed = RENAMED.get(flag, "")
@@ -115,12 +115,20 @@ class Writer:
             if later:
                 return self.remark("later-flag", words, values | {"first": releases[0]}, edits)
             return self.remark(
-                "removed-flag", words, values | {"last": releases[-1], "instead": instead}, edits
+                "removed-flag",
+                words,
+                values | {"last": releases[-1], "instead": instead, "hint": hint_removed(instead)},
+                edits,
             )
         nearest = instead or find_nearest(flag, self.table.flags) or ""
         if not instead and nearest:
             edits = self.rename(fault, nearest)
-        return self.remark("unknown-flag", words, values | {"nearest": nearest}, edits)
+        hint = (
+            f"did you mean {nearest}?"
+            if nearest
+            else "take it out, or give the release that has it with --target"
+        )
+        return self.remark("unknown-flag", words, values | {"nearest": nearest, "hint": hint}, edits)
 
     def write_slip(self, flag: str, words: tuple[Word, ...], values: dict[str, object]) -> Remark | None:
         """In a program that may have flags of its own, only a slip of a letter is told."""
@@ -129,7 +137,8 @@ class Writer:
         nearest = find_nearest(flag, self.table.flags)
         if nearest is None or slips(flag, nearest, 1) > 1 or different_word(flag, nearest):
             return None
-        return self.remark("misspelt-flag", words, values | {"nearest": nearest}, ((words[0].span, nearest),))
+        edits = ((words[0].span, nearest),) if written(words[0]) else ()
+        return self.remark("misspelt-flag", words, values | {"nearest": nearest}, edits)
 
     def rename(self, fault: Fault, name: str) -> tuple[tuple[Span, str], ...]:
         """The edit that writes another flag in the place of this one."""
@@ -157,13 +166,14 @@ class Writer:
                 values = {"flag": flag, "wanted": fault.wanted, "next": fault.value}
                 if re.match(r"^-\d.*e", fault.value, re.IGNORECASE):
                     return self.remark("negative-exponent", words[:1], values)
-                return self.remark("missing-value", words, values)
+                return self.remark("missing-value", words, values | {"hint": hint_missing(fault)})
             case "type":
-                return self.remark("wrong-type", words, values | {"wanted": fault.wanted})
+                hint = hint_type(value, fault.option)
+                return self.remark("wrong-type", words, values | {"wanted": fault.wanted, "hint": hint})
             case "choice":
                 return self.write_choice(fault)
             case "explicit":
-                edits = ((words[0].span, flag),) if truthy(value) else ()
+                edits = ((words[0].span, flag),) if truthy(value) and written(words[0]) else ()
                 return self.remark("value-for-switch", words, values, edits)
             case "exclusive":
                 return self.remark("exclusive-flags", words, {"flag": flag, "other": value})
@@ -181,14 +191,14 @@ class Writer:
         if nearest and len(fault.words) > 1 and fault.words[-1].span.text == fault.value:
             edits = ((fault.words[-1].span, nearest),)
         values = {"flag": fault.flag, "value": fault.value, "choices": texts, "nearest": nearest}
+        values["hint"] = f"did you mean {nearest}?" if nearest else f"take one of {', '.join(texts)}"
         return self.remark("wrong-choice", fault.words, dict(values), edits)
 
     def write_extra(self, fault: Fault) -> Remark:
         """Words that no flag takes."""
         if fault.wanted == "separator":
-            return self.remark(
-                "extra-word", fault.words[:1], {"word": "--", "flag": "", "count": len(fault.words)}
-            )
+            values: dict[str, object] = {"word": "--", "flag": "", "count": len(fault.words)}
+            return self.remark("extra-word", fault.words[:1], values | {"hint": "take it out"})
         extra = fault.words[1:] if fault.flag else fault.words
         word, text = extra[0], fault.value
         if text[:1] and text[0] in DASHES:
@@ -203,10 +213,62 @@ class Writer:
         switch = fault.option is not None and not fault.option.takes_value
         kind = "value-for-switch" if switch and len(extra) == 1 and is_truth(text) else "extra-word"
         if kind == "value-for-switch":
-            values: dict[str, object] = {"flag": fault.flag, "value": text}
-            edits = ((word.span, ""),) if truthy(text) else ()
+            values = {"flag": fault.flag, "value": text}
+            edits = (removal(word),) if truthy(text) and written(word) else ()
             return self.remark(kind, (word,), values, edits)
-        return self.remark(kind, extra, {"word": text, "flag": fault.flag, "count": len(extra)})
+        values = {"word": text, "flag": fault.flag, "count": len(extra)}
+        return self.remark(kind, extra, values | {"hint": hint_extra(fault)})
+
+
+def hint_removed(instead: str) -> str:
+    return f"{instead} took its place" if instead else "take it out, or stay with a release that has it"
+
+
+def hint_missing(fault: Fault) -> str:
+    """Why the value may be missing."""
+    if fault.value.startswith("-"):
+        return f"the next word is {fault.value}: a value is missing between them"
+    return "its value is missing; a variable that is empty here would do that"
+
+
+def hint_type(text: str, option: Option | None) -> str:
+    """What may have gone wrong with a value that is no number."""
+    if text != text.strip("\"'") and len(text) > 2:
+        return "the quotes reach the program as part of the value; take them out"
+    if " " in text.strip():
+        return "it reaches the program as one word; take the quotes around it away"
+    if text == "":
+        return "the value is empty; a variable that is empty here would do that"
+    if text.endswith((",", ";")):
+        return f"the {text[-1]} at its end is part of the value"
+    if option is not None and option.type == "int" and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}|\d+\.0*", text):
+        return f"write it out: {int(float(text))}"
+    if text.startswith("$") or "{" in text:
+        return "a variable was not replaced; single quotes around it would do that"
+    return "give the value that the flag wants"
+
+
+def hint_extra(fault: Fault) -> str:
+    """Why a word may stand where no flag takes it."""
+    if fault.option is not None and not fault.option.takes_value:
+        return f"{fault.flag} takes no value; take the word out"
+    if fault.flag:
+        return f"{fault.flag} has its value already; a flag is missing in front of this word, or it is one too many"
+    return "no flag stands in front of it"
+
+
+def written(word: Word) -> bool:
+    """Whether the word stands in a file as it reaches the program, so that an edit can replace it."""
+    return word.span.resolve().text == word.text.value
+
+
+def removal(word: Word) -> tuple[Span, str]:
+    """The edit that takes a word out, with the blanks before it."""
+    span = word.span.resolve()
+    start, data = span.start, span.source.data
+    while start > 0 and data[start - 1 : start] in (b" ", b"\t"):
+        start -= 1
+    return Span(span.source, start, span.end), ""
 
 
 def index_of(release: str) -> int:
