@@ -90,6 +90,9 @@ built_layers | int | layers | layers that are built over all stages
 layout_stages | list[str] | - | stages of --pipeline-model-parallel-layout, each as its letters
 layout_letters | list[str] | - | letters of the layout in model order
 layout_layers_per_stage | list[int] | layers | decoder layers of the layout by pipeline rank
+layout_prediction_stages | list[int] | - | numbers of the layout's stages that hold prediction layers
+layout_decoder_after_prediction | bool | - | whether a decoder layer of the layout stands behind a prediction layer
+hybrid_depth_letters_known | bool | - | whether the prediction depths have letters of layers only
 hybrid_layer_pattern | str | - | the hybrid pattern, older spellings folded in
 hybrid_segments | int | - | pipeline segments of the hybrid pattern
 hybrid_layers | list[str] | - | layers of the hybrid pattern by letter
@@ -105,6 +108,20 @@ tokenizer_vocab_size | int | tokens | vocabulary with what the tokenizer adds
 padded_vocab_size | int | tokens | vocabulary rounded up so that TP divides it
 moe_layers | list[int] | - | one 0 or 1 for each layer: whether it holds experts
 experts_per_rank | int | experts | experts of one rank
+load_balancing_types | list[str] | - | kinds of load balancing of the router
+aux_loss_coefficients | list[float] | - | one coefficient for each kind of load balancing
+moe_layers_mixed | bool | - | whether some layers are left without experts
+no_rope_interval | int | layers | every how many layers one has no rotary embedding
+no_rope_pattern | list[int] | - | one entry for each layer: whether it has no rotary embedding
+data_sources | int | - | sources of samples: mock data, one blend, blends by split
+nccl_algorithms_accepted | bool | - | whether NCCL_ALGO names only algorithms that deterministic mode takes
+graph_modules_as_given | list[str] | - | modules for CUDA graphs as the command line names them
+graph_implementation_as_given | str | - | CUDA graph implementation before modules change it
+graph_modules | list[str] | - | modules named for capture, old words taken out
+graphed_modules | list[str] | - | modules that are captured one by one
+graph_covers_layer | bool | - | whether a graph holds whole layers
+graphed_weight_gradients | bool | - | whether weight gradients of linear layers lie in a graph
+moe_use_grouped_tensor | bool | - | whether experts share one grouped parameter tensor
 activation | str | - | gelu, swiglu, quick_geglu or squared_relu
 gated_linear_unit | bool | - | whether the feed-forward layer has gates
 bias_activation_fusion | bool | - | whether bias and activation are fused

@@ -6,7 +6,7 @@ run, and, for messages, which other numbers would work.
 
 from __future__ import annotations
 
-from preflight.facts.derived import alternatives, batches, model, stages, topology
+from preflight.facts.derived import alternatives, batches, choices, model, stages, topology
 from preflight.facts.steps import Step
 
 DERIVATIONS: tuple[Step, ...] = (
@@ -14,5 +14,6 @@ DERIVATIONS: tuple[Step, ...] = (
     *batches.STEPS.entries,
     *stages.STEPS.entries,
     *model.STEPS.entries,
+    *choices.STEPS.entries,
     *alternatives.STEPS.entries,
 )
