@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from preflight.diagnostics import Severity
 
-Kind = Literal["text", "list", "flag", "count", "level", "texts", "lists", "levels", "environment", "cluster"]
+Kind = Literal["text", "list", "flag", "count", "level", "lists", "levels", "environment", "cluster"]
 
 
 class Key(NamedTuple):

@@ -23,7 +23,7 @@ STAGES = (
     ("facts",),
     ("diagnostics",),
     ("engine",),
-    ("outcome", "fingerprint", "settings", "variants", "suppress", "comments", "baseline", "fixes", "examples"),
+    ("outcome", "fingerprint", "settings", "schema", "variants", "suppress", "comments", "baseline", "fixes", "examples"),
     ("chain",),
     ("trial", "plan"),
     ("report",),

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 MASK = "***"
+SHORTEST = 4
+"""Shorter values are not looked for in other texts: they would be met by chance."""
 _ENDINGS = (
     "KEY",
     "TOKEN",
@@ -48,14 +50,14 @@ def collect_secrets(*environments: Mapping[str, str | None]) -> frozenset[str]:
         value
         for environment in environments
         for name, value in environment.items()
-        if value and is_secret(name) and len(value) >= 3 and not _HARMLESS.fullmatch(value)
+        if value and is_secret(name) and len(value) >= SHORTEST and not _HARMLESS.fullmatch(value)
     )
 
 
 def find_secrets(text: str) -> frozenset[str]:
     """The values that the assignments in a source give to such names."""
     found = {match["value"].strip("\"'") for match in _matches(text)}
-    return frozenset(value for value in found if len(value) >= 3 and not _HARMLESS.fullmatch(value))
+    return frozenset(value for value in found if len(value) >= SHORTEST and not _HARMLESS.fullmatch(value))
 
 
 class Mask:
@@ -67,18 +69,15 @@ class Mask:
         self._values = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])") if words else None
 
     def text(self, text: str) -> str:
-        if self._values is not None:
-            text = self._values.sub(MASK, text)
-        for pattern in _patterns(text):
-            text = pattern.sub(_hide, text)
-        return text
+        """A text with the values in it hidden."""
+        return text if self._values is None else self._values.sub(MASK, text)
 
     def line(self, text: str) -> str:
         """A line of source: as many stars as there were characters, so that marks under it stay in place."""
         if self._values is not None:
             text = self._values.sub(lambda match: "*" * len(match[0]), text)
         for pattern in _patterns(text):
-            text = pattern.sub(lambda match: _fill(match, _hide(match)), text)
+            text = pattern.sub(_fill, text)
         return text
 
     def all(self, value: Any) -> Any:
@@ -111,19 +110,9 @@ def _named(match: re.Match[str]) -> str:
     return "TOKEN" if head in ("Bearer", "Basic") else head
 
 
-def _fill(match: re.Match[str], hidden: str) -> str:
-    if hidden == match[0]:
-        return hidden
-    quote = match["value"][0] if match["value"][0] in "\"'" else ""
-    closed = quote if quote and match["value"].endswith(quote) and len(match["value"]) > 1 else ""
-    stars = "*" * (len(match["value"]) - len(quote) - len(closed))
-    return f"{match['head']}{quote}{stars}{closed}"
-
-
-def _hide(match: re.Match[str]) -> str:
+def _fill(match: re.Match[str]) -> str:
     value = match["value"]
     bare = value.strip("\"'")
     if not is_secret(_named(match)) or not bare or _HARMLESS.fullmatch(bare):
         return match[0]
-    quote = value[0] if value[0] in "\"'" else ""
-    return match["head"] + quote + MASK + (quote if value.endswith(quote) else "")
+    return match["head"] + value.replace(bare, "*" * len(bare))

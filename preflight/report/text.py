@@ -74,7 +74,7 @@ def _footers(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
         yield "help", diagnostic.help.replace("\n", " ")
     for note in diagnostic.notes:
         yield "note", note
-    if diagnostic.releases:
+    if diagnostic.releases and " " in diagnostic.releases:
         yield "releases", diagnostic.releases
     if diagnostic.fix is not None:
         option = "--fix" if diagnostic.fix.safety == "safe" else "--fix --unsafe-fixes"
@@ -169,6 +169,9 @@ def blame(undecided: Sequence[Undecided], limit: int = 3) -> str:
     ranked = sorted(tally, key=lambda key: (-tally[key], key[1]))
     parts = []
     for reason, text, remedy in ranked[:limit]:
+        if reason in ("node", "scheduler") and ";" in text:
+            parts.append(text)
+            continue
         name = text.removeprefix("$").strip("{}") if reason in ("environment", "positional") else text
         part = f"{printable(name)} {_SENTENCES.get(reason, 'is not known')}"
         parts.append(part + (f": give {remedy}" if remedy else ""))

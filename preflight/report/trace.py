@@ -145,7 +145,7 @@ def _words(words: Sequence[Word], own: Source, mask: Mask) -> list[dict[str, Any
     previous = ""
     for word in words:
         entry = _word(word, own, mask)
-        if _follows_secret_flag(previous, entry) and mask.text(f"{previous}={entry['text']}").endswith(MASK):
+        if _follows_secret_flag(previous, entry):
             entry.update(text=MASK, known=False, reason="masked")
         described.append(entry)
         previous = word.text.value or ""
@@ -155,9 +155,8 @@ def _words(words: Sequence[Word], own: Source, mask: Mask) -> list[dict[str, Any
 def _follows_secret_flag(previous: str, entry: Mapping[str, Any]) -> bool:
     """Whether a word is the value of a flag such as `--api-key`."""
     text = str(entry["text"])
-    return (
-        previous.startswith("-") and is_secret(previous) and not text.startswith("-") and bool(entry["known"])
-    )
+    harmless = not text or text.startswith("-") or text.isdigit()
+    return previous.startswith("--") and is_secret(previous) and not harmless and bool(entry["known"])
 
 
 def _word(word: Word, own: Source, mask: Mask) -> dict[str, Any]:
@@ -231,9 +230,12 @@ def _draw_launch(settled: Settled, mask: Mask, flag: str | None) -> list[Row]:
     place = launch.span.resolve()
     launcher = launch.launcher
     head = f"{place.path}:{place.position.line}"
-    size = f"{_number(launcher.nodes)} nodes x {_number(launcher.processes_per_node)} processes"
+    size = f"{_number(launcher.nodes)} x {_number(launcher.processes_per_node)}"
     rows: list[Row] = [
-        [(head, "message"), (f"  {launcher.kind}: {size} = {_number(launcher.world_size)} ranks", "plain")]
+        [
+            (head, "message"),
+            (f"  {launcher.kind}: nodes x processes = {size} = {_number(launcher.world_size)}", "plain"),
+        ]
     ]
     if launch.conditions:
         rows.append(

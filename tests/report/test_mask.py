@@ -1,0 +1,74 @@
+"""Secrets are hidden, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight.report.mask import MASK, Mask, collect_secrets, find_secrets, is_secret
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("WANDB_API_KEY", True),
+        ("HF_TOKEN", True),
+        ("TOKEN", True),
+        ("APIKEY", True),
+        ("db_password", True),
+        ("SECRET_VALUE", True),
+        ("wandb-api-key", True),
+        ("TOKENIZER_MODEL", False),
+        ("TRAIN_TOKENS", False),
+        ("KEYS", False),
+        ("MONKEYS", False),
+        ("MASTER_ADDR", False),
+    ],
+)
+def test_names_that_say_secret(name: str, secret: bool) -> None:
+    assert is_secret(name) is secret
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("export WANDB_API_KEY=abc123 x", "export WANDB_API_KEY=****** x"),
+        ('WANDB_KEY="two words" y', 'WANDB_KEY="*********" y'),
+        ("TOKEN=abcd", "TOKEN=****"),
+        ('os.environ["API_KEY"] = "qwerty"', 'os.environ["API_KEY"] = "******"'),
+        ("python t.py --hf-token abcdef --lr 1", "python t.py --hf-token ****** --lr 1"),
+        ("echo ${MY_SECRET:-hushhush}", "echo ${MY_SECRET:-********}"),
+        ("-H 'Authorization: Bearer abcdefghijk'", "-H 'Authorization: Bearer ***********'"),
+        ("--tokenizer-type GPT2BPETokenizer", "--tokenizer-type GPT2BPETokenizer"),
+        ("TRAIN_TOKENS=300000", "TRAIN_TOKENS=300000"),
+        ("KEY=$1 TOKEN=$(cat f)", "KEY=$1 TOKEN=$(cat f)"),
+        ("--add-bos-token --lr 1", "--add-bos-token --lr 1"),
+        ("--json-keys text", "--json-keys text"),
+    ],
+    ids=lambda text: text.split("=")[0][:30],
+)
+def test_a_line_of_source_keeps_its_width(line: str, shown: str) -> None:
+    assert Mask().line(line) == shown
+    assert len(shown) == len(line)
+
+
+def test_values_are_hidden_wherever_they_occur() -> None:
+    secrets = collect_secrets({"HF_TOKEN": "hf_abcdef", "TP": "8", "KEY": "text"}) | find_secrets("DB_PASSWORD='pass wd'")
+    mask = Mask(secrets)
+    document = {"a": ["x hf_abcdef y", {"b": "--p=pass wd"}], "hf_abcdef": 8, "n": None}
+    assert mask.all(document) == {"a": [f"x {MASK} y", {"b": f"--p={MASK}"}], "hf_abcdef": 8, "n": None}
+    assert mask.text("hf_abcdefg stays: another word") == "hf_abcdefg stays: another word"
+
+
+@given(st.text(alphabet="abcdefghij0123456789_-", min_size=6, max_size=20), st.text(max_size=30), st.text(max_size=30))
+def test_no_collected_value_survives(value: str, before: str, after: str) -> None:
+    secrets = collect_secrets({"X_TOKEN": value})
+    masked = Mask(secrets).text(f"{before} {value} {after}")
+    if secrets:
+        assert f" {value} " not in masked
+
+
+@given(st.text(max_size=200))
+def test_masking_a_line_never_changes_its_length(text: str) -> None:
+    assert len(Mask().line(text)) == len(text)
