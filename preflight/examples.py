@@ -61,13 +61,21 @@ def list_examples(rules: RuleSet, rule: Rule, releases: Iterable[str]) -> list[E
         name for name in releases if any(holds(form.targets, parse_release(name)) for form in rule.forms)
     ]
     for number, data in enumerate(rules.prose(rule.name).examples, 1):
-        script = (BASE if data.get("base") else "") + data["script"].lstrip("\n")
+        script = data["script"].lstrip("\n")
+        script = put_base(script) if data.get("base") else script
         title = data.get("title") or f"example {number}"
         found += [
             Example(rule.name, title, data["expect"], release, script, data)
             for release in ([data["target"]] if "target" in data else inside)
         ]
     return found
+
+
+def put_base(script: str) -> str:
+    """The script with the base flags, behind the comments at its top: a scheduler's directives must stay first."""
+    lines = script.splitlines(keepends=True)
+    top = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return "".join((*lines[:top], BASE, *lines[top:]))
 
 
 def try_example(example: Example, check: Check) -> list[str]:

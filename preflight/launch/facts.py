@@ -7,6 +7,7 @@ lower case is the general scheme (`env_master_addr`), served by the facts stage.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from preflight.execution import Word
 from preflight.launch.containers import read_container
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
-from preflight.launch.rendezvous import read_node_rank, read_rendezvous
+from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_visible
 from preflight.source import Span
@@ -55,12 +56,19 @@ container_gpus | bool | - | whether the container is given the GPUs
 container_shared_memory | bool | - | whether the container's shared memory is enlarged or the host's
 environment_names | list[str] | - | variables that the script, or the caller, is known to set for the ranks
 environment_lost | list[str] | - | variables that the script sets and a wrapper does not hand over
+rank_per_task | bool | - | whether each task of srun has a RANK of its own; none where the script sets none
+starts_elsewhere | bool | - | whether the script starts anything on other nodes: srun, ssh, pdsh, mpirun
 ray_actor_nodes | int | nodes | nodes for the actors of a program that Ray distributes
 ray_actor_gpus_per_node | int | GPUs | GPUs per node for the actors of a program that Ray distributes
 ray_node_gpus | int | GPUs | GPUs of a node, as a program that Ray distributes is told
 ray_colocated | bool | - | whether rollout and training of such a program share GPUs
 """
 """Names with type, unit and meaning, one a line."""
+
+
+ELSEWHERE = frozenset({"srun", "ssh", "pdsh", "mpirun"})
+_ELSEWHERE = re.compile(rb"\b(srun|ssh|pdsh|clush|pssh|parallel-ssh|mpirun|mpiexec)\b")
+_TASK = re.compile(r"\b(SLURM_LOCALID|SLURM_PROCID|LOCAL_RANK|OMPI_COMM_WORLD_LOCAL_RANK)\b")
 
 
 class Reading(NamedTuple):
@@ -137,7 +145,14 @@ def _read_ends(setting: Setting | None, number: Number) -> tuple[Reading, Readin
 def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
     meeting = read_rendezvous(launch)
     rank, per_task = read_node_rank(launch)
+    (task_rank, task_place), own = read_task_rank(launch)
     return {
+        "rank_per_task": Reading(own, "environment", task_place, task_rank.display() if task_rank else ""),
+        "starts_elsewhere": Reading(
+            any(layer.kind in ELSEWHERE for layer in launch.wrappers)
+            or _ELSEWHERE.search(launch.source.data) is not None,
+            "launcher",
+        ),
         "node_rank": from_text(*rank, "launcher", number=True),
         "node_rank_per_task": Reading(per_task[0], "launcher", rank[1], "", per_task[1]),
         "rdzv_backend": from_text(*meeting.backend, "launcher"),
@@ -163,6 +178,10 @@ def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
             step = complete_request(step._replace(tasks_per_node=one))
         elif step.tasks_per_node == ABSENT:
             waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "tasks of srun"))
+            step = step._replace(tasks_per_node=waiting)
+        if any(_TASK.search(condition.text) for condition in launch.conditions):
+            # The script itself picks the tasks that start the launcher.
+            waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "tasks that start it"))
             step = step._replace(tasks_per_node=waiting)
         if step.nodes == ABSENT:
             waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "nodes of the job"))

@@ -51,6 +51,7 @@ class Launcher(NamedTuple):
     world_size: Number
     options: Mapping[str, Setting]
     span: Span
+    open: tuple[Unknown, ...] = ()  # words of unknown length among the launcher's own options
 
 
 class Layer(NamedTuple):

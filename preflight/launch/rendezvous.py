@@ -51,6 +51,9 @@ def _read_torchrun(launch: Launch) -> Rendezvous:
     endpoint = _place(options.get("rdzv_endpoint"))
     if endpoint == NOTHING:
         endpoint = _variable(launch, "PET_RDZV_ENDPOINT", closed=True)
+    if endpoint == NOTHING and launch.launcher.open and "master_addr" not in options:
+        missing = Text.missing(launch.launcher.open[0], span)
+        return Rendezvous((missing, span), (missing, span), backend)
     if endpoint[0] is not None and endpoint[0].pieces:
         return Rendezvous(*_split_endpoint(endpoint), backend)
     if backend[0] is not None and backend[0].known and backend[0].value != "static":
@@ -99,6 +102,19 @@ def read_node_rank(launch: Launch) -> tuple[Placed, tuple[bool | None, Unknown |
     return place, (None, unknown)
 
 
+def read_task_rank(launch: Launch) -> tuple[Placed, bool | None]:
+    """RANK as tasks of srun read it, and whether each task has its own; None where the script does not set it."""
+    text = launch.environment.get("RANK")
+    if text is None or launch.launcher.kind != "srun":
+        return NOTHING, None
+    place = (text, text.pieces[0].span if text.pieces else None)
+    if text.known:
+        return place, False
+    unknown = text.unknowns[0]
+    own = unknown.reason == "scheduler" or (unknown.name or "").startswith(("SLURM_", "OMPI_", "PMI"))
+    return place, True if own else None
+
+
 def _place(setting: Setting | None) -> Placed:
     return NOTHING if setting is None else (setting.text, setting.span)
 
@@ -112,9 +128,10 @@ def _default(launch: Launch, variable: str, value: str) -> Placed:
     found = _variable(launch, variable, closed=True)
     if found != NOTHING:
         return found
-    if launch.launcher.options or not launch.open:
-        return _literal(value, launch.launcher.span)
-    return NOTHING
+    span = launch.launcher.span
+    if launch.launcher.open:
+        return Text.missing(launch.launcher.open[0], span), span
+    return _literal(value, span)
 
 
 def _variable(launch: Launch, name: str, closed: bool = False) -> Placed:

@@ -39,7 +39,7 @@ def measure(start: Start, command: Command, context: Context) -> Launcher:
         numbers = _swift(command, context)
     else:
         kind, numbers, options = _plain(start, command, context)
-    return Launcher(kind, *numbers, options, span)
+    return Launcher(kind, *numbers, options, span, start.options.open)
 
 
 Numbers = tuple[Number, Number, Number]
