@@ -1,0 +1,216 @@
+"""`preflight node`: probe this machine, and hold scripts against it.
+
+In: nothing, or scripts; `--node FILE` replays a recorded machine instead.  Out: a table and a matrix on a terminal,
+JSON otherwise; or frames for `preflight fleet gather`.  Read-only, without privileges, and never longer than its
+deadline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from preflight.cli import options as shared
+from preflight.cli.probing import add_probe_options, begin_probe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from preflight.cli.output import Target
+    from preflight.node.model import Node
+    from preflight.outcome import Outcome
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The options of `node`."""
+    parser = shared.new_parser(
+        "node",
+        "Ask NVML what this machine is and whether it is well; with scripts, also hold them against it.",
+        [
+            "preflight node",
+            "preflight node train.sh",
+            "preflight node --record node.json        # then anywhere: preflight check --node node.json train.sh",
+            "preflight node --node hgx-h100 train.sh  # a shipped profile",
+            "srun --ntasks-per-node=1 preflight node --frames | preflight fleet gather --expect n[1-16]",
+        ],
+        usage="preflight node [OPTIONS] [PATH ...] [-- ARGS]",
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="scripts to hold against the machine")
+    add_probe_options(parser)
+    group = parser.add_argument_group("for other machines")
+    group.add_argument("--record", metavar="FILE", help="write what was read, every NVML call included")
+    group.add_argument("--frames", action="store_true", help="print short lines for preflight fleet gather")
+    group.add_argument("--out-dir", metavar="DIR", help="write DIR/HOST.json for preflight fleet gather")
+    shared.add_target_options(parser)
+    shared.add_script_options(parser)
+    shared.add_rule_options(parser)
+    shared.add_config_options(parser)
+    shared.add_output_options(parser)
+    return parser
+
+
+def run(words: list[str]) -> int:
+    """The command."""
+    words, arguments = shared.split_arguments(words)
+    options = make_parser().parse_args(words)
+    probe = begin_probe(options, calls=bool(options.record))
+    from preflight.cli.judgement import obtain_node
+    from preflight.cli.session import MisuseError
+
+    try:
+        node = obtain_node(options, probe)
+        if options.record:
+            write_record_file(node, options.record)
+        return conclude(node, options, arguments)
+    except MisuseError as error:
+        print(f"preflight node: {error}", file=sys.stderr)
+        return 2
+
+
+def conclude(node: Node, options: argparse.Namespace, arguments: tuple[str, ...] | None) -> int:
+    """Judge the node and the scripts, and say it."""
+    from preflight.cli.judgement import NodeSession, explain_silence, judge_node, status_of
+    from preflight.cli.options import split_names
+
+    session = NodeSession(options, arguments, node)
+    settings = session.here
+    select = split_names(options.select) or settings.select
+    findings = judge_node(node, session, select, (*settings.ignore, *split_names(options.ignore)))
+    files = [session.check_file(found) for found in session.find(options.paths)] if options.paths else []
+    outcome = session.conclude(files, node=findings, node_error=explain_silence(node))
+    status = status_of(outcome, options.fail_on or settings.fail_on or "error")
+    if options.frames or options.out_dir:
+        hand_over(node, outcome, options)
+        return 0 if options.exit_zero and status in (1, 4) else status
+    targets = choose_outputs(options, session)
+    write_outputs(node, outcome, targets, options)
+    if files:
+        from preflight.cli.output import tell
+
+        tell(outcome, options, text=any(name == "text" and path is None for name, path in targets))
+    return 0 if options.exit_zero and status in (1, 4) else status
+
+
+def choose_outputs(options: argparse.Namespace, session: object) -> Sequence[Target]:
+    """What is asked for, by option, variable or config; else text on a terminal and JSON in a pipe."""
+    from preflight.cli.output import read_outputs
+    from preflight.cli.session import Session
+
+    assert isinstance(session, Session)
+    settings = session.here
+    asked = options.output or (
+        not options.isolated and (os.environ.get("PREFLIGHT_OUTPUT") or settings.output)
+    )
+    if not asked and not sys.stdout.isatty():
+        return [("json", None)]
+    return read_outputs(options, settings)
+
+
+def write_outputs(
+    node: Node, outcome: Outcome, targets: Sequence[Target], options: argparse.Namespace
+) -> None:
+    """Every report; text begins with the picture of the node, JSON holds its whole record."""
+    from preflight.cli.output import render, with_secrets
+
+    outcome = with_secrets(outcome)
+    for name, path in targets:
+        if name == "json":
+            text = write_json(node, outcome)
+        elif name == "text":
+            text = (
+                draw(node, options, path)
+                + "\n"
+                + render(outcome, name, options.show or "note", options, path)
+            )
+        else:
+            text = render(outcome, name, options.show or "note", options, path)
+        if path is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            with open(path, "w", encoding="utf-8", errors="replace") as stream:
+                stream.write(text)
+
+
+def write_findings(node: Node, outcome: Outcome, options: argparse.Namespace, path: str | None) -> str:
+    """Findings as text; without scripts the last line speaks of the node alone."""
+    from preflight.cli.output import render
+
+    alone = not outcome.files
+    quiet = argparse.Namespace(**{**vars(options), "quiet": options.quiet or alone})
+    text = render(outcome, "text", options.show or "note", quiet, path)
+    if not alone or options.quiet or node.silence is not None:
+        return text
+    counts = [(outcome.count(severity), severity) for severity in ("error", "warning", "note")]
+    found = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)  # type: ignore[arg-type]
+    return f"{text}node {node.host}: {found or 'no findings'}\n"
+
+
+def draw(node: Node, options: argparse.Namespace, path: str | None) -> str:
+    """The picture of the node."""
+    from preflight.node.topology import read_topology
+    from preflight.report.node import write_node
+    from preflight.report.paint import wants_colour
+
+    terminal = path is None and sys.stdout.isatty()
+    colour = wants_colour(options.color, terminal) if path is None else options.color == "always"
+    return write_node(node, read_topology(node), colour)
+
+
+def write_json(node: Node, outcome: Outcome) -> str:
+    """The report of `check`, with the node's record and topology."""
+    import json
+
+    from preflight.node.record import flatten
+    from preflight.node.topology import read_topology
+    from preflight.report.json import describe_outcome
+    from preflight.report.mask import Mask
+
+    topology = read_topology(node)
+    described = {
+        **flatten(node._replace(calls=())),
+        "topology": {
+            "domains": None
+            if topology.domains is None
+            else [domain._asdict() for domain in topology.domains],
+            "doubt": topology.doubt,
+            "matrix": topology.matrix,
+        },
+    }
+    document = Mask(outcome.secrets).all({**describe_outcome(outcome), "node": described})
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def hand_over(node: Node, outcome: Outcome, options: argparse.Namespace) -> None:
+    """The node's digest for the fleet: as frames, as a file, or both."""
+    from preflight.cli.judgement import report_of
+    from preflight.node.digest import make_digest, write_digest
+    from preflight.node.frames import print_frames
+
+    digest = make_digest(node, report_of(outcome.findings))
+    if options.out_dir:
+        os.makedirs(options.out_dir, exist_ok=True)
+        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in node.host) or "unknown"
+        write_whole(os.path.join(options.out_dir, f"{name}.json"), write_digest(digest) + "\n")
+    if options.frames:
+        sys.stdout.flush()
+        print_frames(digest, sys.stdout.fileno())
+
+
+def write_record_file(node: Node, path: str) -> None:
+    """The record, as a whole or not at all."""
+    from preflight.node.record import write_record
+
+    write_whole(path, write_record(node))
+    if node.silence is None:
+        print(f"preflight: wrote {path}; replay it with --node {path}", file=sys.stderr)
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write beside the file and rename, so that a reader never meets half of it."""
+    beside = f"{path}.{os.getpid()}.part"
+    with open(beside, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    os.replace(beside, path)
