@@ -144,7 +144,7 @@ def write_findings(node: Node, outcome: Outcome, options: argparse.Namespace, pa
     if not alone or options.quiet or node.silence is not None:
         return text
     counts = [(outcome.count(severity), severity) for severity in ("error", "warning", "note")]
-    found = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)  # type: ignore[arg-type]
+    found = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)
     return f"{text}node {node.host}: {found or 'no findings'}\n"
 
 
