@@ -241,7 +241,11 @@ def hint_type(text: str, option: Option | None) -> str:
         return "the value is empty; a variable that is empty here would do that"
     if text.endswith((",", ";")):
         return f"the {text[-1]} at its end is part of the value"
-    if option is not None and option.type == "int" and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}|\d+\.0*", text):
+    if (
+        option is not None
+        and option.type == "int"
+        and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}|\d+\.0*", text)
+    ):
         return f"write it out: {int(float(text))}"
     if text.startswith("$") or "{" in text:
         return "a variable was not replaced; single quotes around it would do that"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from preflight.diagnostics import SEVERITIES
 from preflight.engine.expression import ExpressionError, parse_condition, suggest
 from preflight.engine.releases import parse_range
-from preflight.engine.remarks import REMARKS
+from preflight.engine.remarks import BEYOND_EXAMPLES, REMARKS
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, parse_template
 
@@ -281,7 +281,7 @@ def read_examples(file: _File, name: str, data: Mapping[str, Any]) -> tuple[Mapp
                 "example", f"{name}: an example needs a script and expect = fail, pass or undecided"
             )
         examples.append(example)
-    for expectation in ("fail", "pass"):
+    for expectation in ("fail", "pass") if data.get("remark") not in BEYOND_EXAMPLES else ():
         if all(example["expect"] != expectation for example in examples):
             raise file.fail(
                 "summary", f"{name} has no example that should {expectation}", str(data.get("summary"))

@@ -29,6 +29,7 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "exclusive-flags": ("flag", "other"),
     "required-flag": ("flag", "program"),
     "help-flag": ("flag",),
+    "megatron-refuses": ("message", "type", "stage", "site", "names", "checkout"),
     "repeated-flag": ("flag", "value", "earlier"),
     "header-late": ("directive", "command"),
     "header-misspelt": ("option", "suggestion"),
@@ -39,5 +40,11 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "environment-misspelt": ("name", "value", "suggestion"),
     "scheduler-variable-misspelt": ("name", "suggestion"),
     "port-drawn-per-task": ("value",),
+    "launcher-option-misspelt": ("option", "suggestion", "launcher"),
+    "launcher-option-without-value": ("option", "next", "launcher"),
+    "launcher-option-repeated": ("option", "first", "last"),
 }
 """Kind of remark -> names of its values."""
+
+BEYOND_EXAMPLES = frozenset({"megatron-refuses"})
+"""Kinds that no example script can bring about by itself: a rule about them needs no examples."""
