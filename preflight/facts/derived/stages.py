@@ -132,3 +132,55 @@ def _(at: Reader) -> Value:
     if not isinstance(stages, tuple) or not 0 < pp <= MOST_STAGES or len(stages) % pp:
         return None
     return count_layers(tuple(str(stage) for stage in stages), pp)
+
+
+@step("layout_prediction_stages", "numbers of the layout's stages that hold prediction layers", since="0.13")
+def _(at: Reader) -> Value:
+    stages = at("layout_stages")
+    if not isinstance(stages, tuple):
+        return None
+    return tuple(number for number, stage in enumerate(stages) if "m" in str(stage))
+
+
+@step(
+    "layout_decoder_after_prediction",
+    "whether a decoder layer stands behind a prediction layer",
+    since="0.13",
+)
+def _(at: Reader) -> Value:
+    letters = at("layout_letters")
+    if not isinstance(letters, tuple) or "m" not in letters:
+        return False
+    return "t" in letters[letters.index("m") :]
+
+
+@step(
+    "hybrid_depth_letters_known",
+    "whether a prediction depth has letters of layers only",
+    since="0.17",
+    before="0.18",
+)
+def _(at: Reader) -> Value:
+    return _known_letters(at, "MG*-E")
+
+
+@step(
+    "hybrid_depth_letters_known",
+    "whether a prediction depth has letters of layers only",
+    since="0.18",
+    before="0.19",
+)
+def _(at: Reader) -> Value:
+    return _known_letters(at, "MG*D-E")
+
+
+@step("hybrid_depth_letters_known", "whether a prediction depth has letters of layers only", since="0.19")
+def _(at: Reader) -> Value:
+    return _known_letters(at, "MG*D+-E")
+
+
+def _known_letters(at: Reader, letters: str) -> Value:
+    depths = at("hybrid_depth_patterns")
+    if not isinstance(depths, tuple):
+        return None
+    return all(letter in letters for depth in depths for letter in str(depth))
