@@ -39,7 +39,7 @@ def draw_frames(labels: Sequence[Label], mask: Callable[[str], str] = str) -> li
         span = label.span
         source, lines = groups.setdefault(span.path, (span.source, {}))
         position = span.position
-        places.setdefault(span.path, f"{span.path}:{position.line}:{position.column}")
+        places.setdefault(span.path, printable(f"{span.path}:{position.line}:{position.column}"))
         _add(lines.setdefault(position.line, []), _mark(source, label))
     width = max((len(str(line)) for _, lines in groups.values() for line in lines), default=1)
     rows: list[Row] = []

@@ -46,7 +46,7 @@ def _command(diagnostic: Diagnostic, mask: Mask) -> str:
         ]
     elif diagnostic.node is None:
         properties = [f"file={escape_property(diagnostic.path)}"]
-    properties.append(f"title=preflight: {escape_property(diagnostic.rule)}")
+    properties.append(f"title={escape_property(f'preflight: {diagnostic.rule}')}")
     message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
     return f"::{COMMANDS[diagnostic.severity]} {','.join(properties)}::{escape(mask.text(message))}"
 

@@ -46,10 +46,11 @@ def write_text(
 
 def draw_finding(diagnostic: Diagnostic, mask: Mask) -> list[Row]:
     """One finding: headline, frames, and what there is to say below."""
+    message = diagnostic.message.replace("\n", " ")
     rows: list[Row] = [
         [
             (f"{diagnostic.severity}[{diagnostic.rule}]", diagnostic.severity),
-            (f": {printable(mask.text(diagnostic.message))}", "message"),
+            (f": {printable(mask.text(message))}", "message"),
         ]
     ]
     labels = [label._replace(text=mask.text(label.text)) for label in diagnostic.labels]

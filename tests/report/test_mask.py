@@ -54,14 +54,20 @@ def test_a_line_of_source_keeps_its_width(line: str, shown: str) -> None:
 
 
 def test_values_are_hidden_wherever_they_occur() -> None:
-    secrets = collect_secrets({"HF_TOKEN": "hf_abcdef", "TP": "8", "KEY": "text"}) | find_secrets("DB_PASSWORD='pass wd'")
+    secrets = collect_secrets({"HF_TOKEN": "hf_abcdef", "TP": "8", "KEY": "text"}) | find_secrets(
+        "DB_PASSWORD='pass wd'"
+    )
     mask = Mask(secrets)
     document = {"a": ["x hf_abcdef y", {"b": "--p=pass wd"}], "hf_abcdef": 8, "n": None}
     assert mask.all(document) == {"a": [f"x {MASK} y", {"b": f"--p={MASK}"}], "hf_abcdef": 8, "n": None}
     assert mask.text("hf_abcdefg stays: another word") == "hf_abcdefg stays: another word"
 
 
-@given(st.text(alphabet="abcdefghij0123456789_-", min_size=6, max_size=20), st.text(max_size=30), st.text(max_size=30))
+@given(
+    st.text(alphabet="abcdefghij0123456789_-", min_size=6, max_size=20),
+    st.text(max_size=30),
+    st.text(max_size=30),
+)
 def test_no_collected_value_survives(value: str, before: str, after: str) -> None:
     secrets = collect_secrets({"X_TOKEN": value})
     masked = Mask(secrets).text(f"{before} {value} {after}")
