@@ -20,6 +20,7 @@ from preflight.launch.notice import notice
 from preflight.launch.options import Parsed, cover, known_prefix, parse_options
 from preflight.launch.programs import SHELLS, WRAPPERS, Wrapper
 from preflight.launch.scheduler import scheduler_variables
+from preflight.launch.slips import notice_options
 from preflight.launch.start import is_python, is_starter, list_flags, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
 from preflight.launch.synopses import BASH
@@ -184,7 +185,7 @@ class _Search:
                 wrappers=command.layers,
                 header=command.header,
                 open=tuple(dict.fromkeys(u for word in start.argv if word.many for u in word.text.unknowns)),
-                remarks=command.remarks,
+                remarks=(*command.remarks, *notice_options(start)),
                 closed_environment=self.context.closed_environment or command.closed,
                 directory=command.directory,
                 module=start.module,

@@ -1,0 +1,82 @@
+"""Slips in a launcher's own options.
+
+In: the launcher's options as they stand.  Out: remarks about an option that the launcher does not know and that is one
+slip away from one it knows, an option without its value, and an option given twice with different values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from preflight.execution import Related, Remark
+from preflight.launch.options import Given, Grammar, known_prefix
+from preflight.launch.programs import STARTERS
+from preflight.launch.start import Start
+from preflight.source import Span
+
+
+def notice_options(start: Start) -> Iterable[Remark]:
+    """What is odd about the options in front of the program."""
+    starter = next((s for s in STARTERS.values() if s.kind == start.kind), None)
+    if starter is None or start.plain:
+        return
+    grammar = starter.grammar
+    seen: dict[str, Given] = {}
+    for given in start.options.given:
+        name = given.setting.name
+        if not given.known:
+            near = nearest(given.spelling, grammar)
+            if near is not None:
+                span = given.words[0].span
+                values = {"option": given.spelling, "suggestion": near, "launcher": start.kind}
+                edits = _rename(span, given.spelling, near)
+                yield Remark("launcher-option-misspelt", span, values, edits=edits)
+            continue
+        if (swallowed := _swallowed(given)) is not None:
+            values = {"option": given.spelling, "next": swallowed, "launcher": start.kind}
+            yield Remark("launcher-option-without-value", given.setting.span, values)
+        before = seen.get(name)
+        if before is not None and _shown(before) != _shown(given) and _known(before) and _known(given):
+            values = {"option": given.spelling, "first": _shown(before), "last": _shown(given)}
+            related = (Related(before.setting.span, "given here first"),)
+            yield Remark("launcher-option-repeated", given.setting.span, values, related)
+        seen[name] = given
+
+
+def nearest(spelling: str, grammar: Grammar) -> str | None:
+    """The option that an unknown one probably means."""
+    if not spelling.startswith("--"):
+        return None
+    folded = spelling.replace("_", "-").lower()
+    known = {name.replace("_", "-"): name for name in grammar.options if name.startswith("--")}
+    found = get_close_matches(folded, list(known), 1, 0.85)
+    return known[found[0]] if found else None
+
+
+def _swallowed(given: Given) -> str | None:
+    """The next option that stands where a value should, or nothing at all."""
+    if given.missing:
+        return ""
+    for text in given.values:
+        head = known_prefix(text)
+        if "=" not in given.words[0].text.display() and re.match(r"--[A-Za-z]", head):
+            return text.display()
+    return None
+
+
+def _known(given: Given) -> bool:
+    return all(text.known for text in given.values)
+
+
+def _shown(given: Given) -> str:
+    return given.setting.text.display() if given.setting.text is not None else ""
+
+
+def _rename(span: Span, spelling: str, near: str) -> tuple[tuple[Span, str], ...]:
+    place = span.resolve()
+    end = place.start + len(spelling.encode())
+    if place.source.data[place.start : end] != spelling.encode():
+        return ()
+    return ((Span(place.source, place.start, end), near),)
