@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from preflight.chain import Request, check_source
 from preflight.engine.rule import Rule, RuleSet
 from preflight.examples import Answer, Example, list_examples, try_example
-from preflight.facts.model import Blocker, Fact
+from preflight.facts.model import Fact
 from preflight.facts.surroundings import Surroundings, find_profile
 from preflight.fixes import mend
 from preflight.outcome import FileOutcome
 from preflight.source import Source
-from preflight.values import Unknown
 
 
 def try_rules(
@@ -65,7 +63,7 @@ def make_request(rules: RuleSet, example: Example, folder: str) -> Request:
             gpus_per_node=data.get("gpus_per_node"),
             gpu=find_profile(data["gpu"]) if "gpu" in data else None,
             te=data.get("te"),
-            node=describe_node(node) if node else {},
+            node=plant_node(node) if node else {},
         ),
         environment={name: str(value) for name, value in data.get("env", {}).items()},
         closed_environment=bool(data.get("closed_env", False)),
@@ -76,23 +74,12 @@ def make_request(rules: RuleSet, example: Example, folder: str) -> Request:
     )
 
 
-def describe_node(text: str) -> Mapping[str, Fact]:
+def plant_node(text: str) -> Mapping[str, Fact]:
     """The facts of a node profile, with the changes that an example plants in it."""
+    from preflight.facts.machine import describe_node
     from preflight.node.profiles import build_node
 
-    return name_facts(build_node(text))
-
-
-def name_facts(node: Any) -> Mapping[str, Fact]:
-    """A node's facts as rules see them; a doubtful one is unknown, with the reason."""
-    from preflight.node.facts import Doubt, node_facts
-
-    return {
-        name: Fact(name, None, "node", blocked_by=(Blocker(name, Unknown("node", value.text)),))
-        if isinstance(value, Doubt)
-        else Fact(name, value, "node")
-        for name, value in node_facts(node).items()
-    }
+    return describe_node(build_node(text))
 
 
 def fix_example(source: Source, request: Request, rule: str) -> str:

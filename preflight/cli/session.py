@@ -165,12 +165,12 @@ class Session:
         """The facts of a recorded node."""
         if path is None:
             return {}
+        from preflight.facts.machine import describe_node
         from preflight.node.profiles import read_node
         from preflight.node.record import RecordError
-        from preflight.trial import name_facts
 
         try:
-            return name_facts(read_node(path))
+            return describe_node(read_node(path))
         except RecordError as error:
             raise MisuseError(str(error)) from None
 

@@ -164,9 +164,8 @@ def test_junit_is_xml_whose_numbers_add_up(name: str) -> None:
     assert int(root.get("failures", "")) == len(root.findall(".//failure"))
     assert int(root.get("errors", "")) == len(root.findall(".//error"))
     findings = [d for d in outcome.findings if d.severity != "note"]
-    assert [e.get("message") for e in root.findall(".//failure")].sort() == [
-        d.message for d in findings
-    ].sort()
+    failures = sorted(element.get("message", "") for element in root.findall(".//failure"))
+    assert failures == sorted(d.message for d in findings)
 
 
 def test_junit_leaves_out_what_xml_cannot_hold() -> None:
