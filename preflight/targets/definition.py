@@ -154,7 +154,7 @@ def list_choices(value: Any) -> tuple[tuple[Value, ...] | None, bool]:
         return None, True
     if isinstance(value, Enumeration):
         return tuple(value.members), True
-    if not isinstance(value, (list, tuple, range, frozenset, dict)):
+    if type(value) not in (list, tuple, range, frozenset, dict):
         return None, False
     items = [plain(item) for item in value]
     return tuple(item for item, _ in items), all(sure for _, sure in items)
@@ -166,7 +166,7 @@ def plain(value: Any) -> tuple[Value, bool]:
         return value, True
     if isinstance(value, Member):
         return value.name, True
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         items = [plain(item) for item in value]
         return tuple(item for item, _ in items), all(sure for _, sure in items)
     if isinstance(value, Outside):

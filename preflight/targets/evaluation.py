@@ -25,6 +25,8 @@ from preflight.targets.objects import (
 )
 from preflight.targets.standard import SIMPLE, TYPES, call_outside, resolve_signal
 
+SEQUENCES = (list, tuple)
+"""The real ones, not records that happen to be tuples."""
 DEPTH = 40
 """How deep calls may nest."""
 
@@ -98,7 +100,7 @@ class Interpreter:
                 scope[name] = self.evaluate(value, module, scope)
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
                 before, more = scope.get(name, UNREAD), self.evaluate(value, module, scope)
-                both = isinstance(before, list) and isinstance(more, (list, tuple))
+                both = isinstance(before, list) and type(more) in SEQUENCES
                 scope[name] = [*before, *more] if both else UNREAD
             case ast.Import() | ast.ImportFrom():
                 for name, imported in module.imports(statement):
@@ -127,12 +129,12 @@ class Interpreter:
 
     def _loop(self, statement: ast.For, module: Module, scope: dict[str, Any]) -> None:
         items = self.evaluate(statement.iter, module, scope)
-        if not isinstance(items, (list, tuple, range)) or len(items) > 1000:
+        if (type(items) not in SEQUENCES and not isinstance(items, range)) or len(items) > 1000:
             return
         for item in items:
             if isinstance(statement.target, ast.Name):
                 scope[statement.target.id] = item
-            elif isinstance(statement.target, ast.Tuple) and isinstance(item, (list, tuple)):
+            elif isinstance(statement.target, ast.Tuple) and type(item) in SEQUENCES:
                 for target, part in zip(statement.target.elts, item, strict=False):
                     if isinstance(target, ast.Name):
                         scope[target.id] = part
@@ -230,7 +232,7 @@ class Interpreter:
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 more = self.evaluate(element.value, module, scope)
-                if not isinstance(more, (list, tuple)):
+                if type(more) not in SEQUENCES:
                     return UNREAD
                 items += more
             else:
@@ -274,11 +276,7 @@ class Interpreter:
     def _evaluate_binop(self, node: ast.BinOp, module: Module, scope: Mapping[str, Any]) -> Any:
         left = self.evaluate(node.left, module, scope)
         right = self.evaluate(node.right, module, scope)
-        if (
-            isinstance(node.op, ast.Add)
-            and type(left) is type(right)
-            and isinstance(left, (list, tuple, str))
-        ):
+        if isinstance(node.op, ast.Add) and type(left) is type(right) and type(left) in (list, tuple, str):
             return left + right
         if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
             return UNREAD
@@ -335,7 +333,7 @@ class Interpreter:
         if isinstance(value, Enumeration) and isinstance(key, str):
             return Member(value, key) if key in value.members else UNREAD
         try:
-            return value[key] if isinstance(value, (list, tuple, dict)) and key is not UNREAD else UNREAD
+            return value[key] if type(value) in (list, tuple, dict) and key is not UNREAD else UNREAD
         except (LookupError, TypeError):
             return UNREAD
 
@@ -347,7 +345,7 @@ class Interpreter:
         if isinstance(items, Enumeration):
             items = [Member(items, name) for name in items.members]
         simple = len(node.generators) == 1 and isinstance(generator.target, ast.Name) and not generator.ifs
-        if not simple or not isinstance(items, (list, tuple, range)) or len(items) > 1000:
+        if not simple or (type(items) not in SEQUENCES and not isinstance(items, range)) or len(items) > 1000:
             return UNREAD
         assert isinstance(generator.target, ast.Name)
         name = generator.target.id
@@ -427,7 +425,7 @@ class Interpreter:
         excluded = arguments[1] if len(arguments) > 1 else keywords.get("exclude", [])
         if not isinstance(subject, Class):
             return UNREAD
-        names = excluded if isinstance(excluded, (list, tuple)) else []
+        names = excluded if type(excluded) in SEQUENCES else []
         return Factory(subject, frozenset(name for name in names if isinstance(name, str)))
 
     def ancestors(self, source: Class) -> list[Class]:

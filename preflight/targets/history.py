@@ -17,7 +17,6 @@ PATH = os.path.join(FOLDER, "history.json")
 RENAMED: dict[str, str] = {
     "--activations-checkpoint-method": "--recompute-method",
     "--activations-checkpoint-num-layers": "--recompute-num-layers",
-    "--checkpoint-activations": "--recompute-activations",
     "--checkpoint-num-layers": "--recompute-num-layers",
     "--distribute-checkpointed-activations": "--distribute-saved-activations",
     "--enable-one-logger": "--no-one-logger",
