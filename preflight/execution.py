@@ -60,7 +60,9 @@ class Execution(NamedTuple):
     `environment`: exported variables as the command sees them, in the order of assignment (also those
     given in front of the command); None means known to be unset.  `variables`: those that are set but not
     exported.  `directory`: the working directory where known.  `standard_input`: a here-document or string.
-    `background`: started with `&` or in a pipeline that is.
+    `background`: started with `&` or in a pipeline that is.  `handed_to`: the flags were handed to this function,
+    which is not followed; then the words are `python`, an unknown program and the flags, and how many
+    processes are started is not known.
     """
 
     words: tuple[Word, ...]
@@ -71,6 +73,7 @@ class Execution(NamedTuple):
     conditions: tuple[Condition, ...]
     standard_input: Text | None = None
     background: bool = False
+    handed_to: str | None = None
 
 
 class Related(NamedTuple):
@@ -98,7 +101,8 @@ class CodeConfiguration(NamedTuple):
     """A configuration that Python code builds, such as `TransformerConfig(num_layers=4)`.
 
     `name` is the callee or the root of the assignments; `settings` maps a field's name to its text.  `open`
-    says that parts of it could not be followed, so that an absent field is unknown.
+    says that parts of it could not be followed, so that an absent field is unknown.  `paths` says by the field's
+    name how it is reached from the root (`model.num_layers`).
     """
 
     name: str
@@ -106,6 +110,7 @@ class CodeConfiguration(NamedTuple):
     settings: Mapping[str, Word]
     open: tuple[Unknown, ...]
     conditions: tuple[Condition, ...]
+    paths: Mapping[str, str] = {}
 
 
 class Script(NamedTuple):

@@ -1,0 +1,127 @@
+"""Configurations that code builds: objects with Megatron's settings, as they are when the program is done.
+
+In: the objects that a path built.  Out: `CodeConfiguration`s.  `settings` has the bare name of each field; where
+several parts of a configuration have a field of one name, that of the model comes first.  `paths` says how the
+field is reached (`model.tensor_model_parallel_size`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from preflight.execution import CodeConfiguration, Word
+from preflight.python import library, runs
+from preflight.python.objects import External, Instance, Mapping, Missing, Scalar, Sequence, String, Value
+from preflight.python.outline import SIZES
+from preflight.python.scope import Path
+from preflight.source import Source, Span
+from preflight.values import Text, Unknown
+
+_NAMED = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
+_CORE = re.compile(r"(?:Transformer|ModelParallel)Config$|Provider")
+_DTYPE = re.compile(r"^torch\.\w+$")
+_FIRST = ("model", "train", "optimizer", "scheduler", "ddp", "")
+
+
+def collect(path: Path, source: Source, fallback: Span | None) -> list[CodeConfiguration]:
+    """The configurations that a path leaves."""
+    inner: set[int] = set()
+    for instance in path.built:
+        for child in _below(instance, set()):
+            inner.add(id(child))
+    found = []
+    for instance in dict.fromkeys(path.built):
+        if id(instance) in inner or instance.name == "Namespace":
+            continue
+        made = describe(instance, path, source, fallback)
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def _below(instance: Instance, seen: set[int]) -> Iterator[Instance]:
+    for value in instance.attributes.values():
+        if isinstance(value, Instance) and id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            yield from _below(value, seen)
+
+
+def describe(
+    instance: Instance, path: Path, source: Source, fallback: Span | None
+) -> CodeConfiguration | None:
+    """The settings of an object, if it is a configuration of Megatron's."""
+    settings: dict[str, Word] = {}
+    places: dict[str, str] = {}
+    unknowns: list[Unknown] = []
+    _gather(instance, "", settings, places, unknowns, set())
+    if not settings:
+        return None
+    if not (settings.keys() & SIZES) and not (_CORE.search(instance.name) and len(settings) > 1):
+        return None
+    if _NAMED.search(instance.name) is None and len(settings.keys() & SIZES) < 2 and not _spread(places):
+        return None
+    span = instance.span
+    if span.source is not source:
+        own = [w.span for w in settings.values() if w.span.source is source]
+        span = fallback or (own[0] if own else span)
+    return CodeConfiguration(
+        instance.name, span, settings, tuple(dict.fromkeys(unknowns)), tuple(path.conditions), paths=places
+    )
+
+
+def _spread(places: dict[str, str]) -> bool:
+    """Whether the settings lie in parts, as in `cfg.model.tensor_model_parallel_size`."""
+    return any("." in places[name] for name in places if name in SIZES)
+
+
+def _gather(
+    instance: Instance,
+    prefix: str,
+    settings: dict[str, Word],
+    places: dict[str, str],
+    unknowns: list[Unknown],
+    seen: set[int],
+) -> None:
+    if id(instance) in seen or len(seen) > 200:
+        return
+    seen.add(id(instance))
+    if instance.rest is not None:
+        unknowns.append(instance.rest.unknown)
+    for name, value in instance.attributes.items():
+        place = f"{prefix}{name}"
+        span = instance.spans.get(name, instance.span)
+        if isinstance(value, Instance) and value.cls is None:
+            read_only = value.name == f"{instance.name}.{name}"
+            if value.attributes or read_only:
+                _gather(value, f"{place}.", settings, places, unknowns, seen)
+                continue
+        elif isinstance(value, Instance) and value.cls is not None and not value.cls.enumeration:
+            _gather(value, f"{place}.", settings, places, unknowns, seen)
+            continue
+        if name.startswith(("_", "[")):
+            continue
+        if name in places and _rank(places[name]) <= _rank(place):
+            continue
+        settings[name] = Word(_text(value, span), span)
+        places[name] = place
+
+
+def _rank(place: str) -> tuple[int, int]:
+    top = place.rpartition(".")[0].partition(".")[0]
+    return (_FIRST.index(top) if top in _FIRST else len(_FIRST), place.count("."))
+
+
+def _text(value: Value, span: Span) -> Text:
+    if isinstance(value, (String, Scalar, Missing)):
+        return runs.word_text(value, span)
+    if isinstance(value, External) and _DTYPE.match(value.name):
+        return Text.literal(value.name, span)
+    if isinstance(value, Instance) and value.cls is not None and value.cls.enumeration:
+        return runs.word_text(value.attributes["value"], span)
+    if isinstance(value, (Sequence, Mapping)):
+        plain = library.jsonable(value)
+        if isinstance(plain, (list, dict)):
+            return Text.literal(str(plain), span)
+    return runs.word_text(value, span)

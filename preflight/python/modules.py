@@ -1,0 +1,179 @@
+"""Modules of the project: found beside the script or below the root, evaluated when something of them is used.
+
+In: dotted names.  Out: values of their namespaces.  Only files that the context's `Files` gives are read; a
+module of the standard library or of an installed package stays a name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from preflight.python import statements
+from preflight.python.objects import Element, External, Imported, Instance, Missing, Module, Origin, Value
+from preflight.python.scope import EndedError, Frame, Path, RaisedError
+from preflight.python.syntax import Tree, parse
+from preflight.source import Refusal, Span
+from preflight.values import Unknown
+
+MAXIMUM_MODULES = 40
+"""How many modules are followed from one script."""
+
+MAXIMUM_SIZE = 400_000
+"""Largest module that is followed, in bytes."""
+
+NOT_FOLLOWED = (
+    "megatron.core",
+    "megatron.training",
+    "megatron.legacy",
+    "megatron.bridge.training",
+    "megatron.bridge.models",
+)
+"""Libraries whose classes are read by name: their settings are what matters, not their code."""
+
+
+class Library:
+    """The modules that were parsed, shared by all paths through a script."""
+
+    def __init__(self) -> None:
+        self.trees: dict[str, Tree | Unknown] = {}
+        self.places: dict[tuple[str, str], str | None] = {}
+
+
+def locate(name: str, level: int, frame: Frame, library: Library) -> str | None:
+    """The file of a module, as an absolute path; a folder ends with a slash."""
+    top = name.partition(".")[0]
+    if level == 0 and (top in sys.stdlib_module_names or any(_below(name, n) for n in NOT_FOLLOWED)):
+        return None
+    files = frame.path.context.files
+    here = os.path.dirname(os.path.join(files.directory, frame.tree.source.path))
+    key = (here if level else "", f"{'.' * level}{name}")
+    if key in library.places:
+        return library.places[key]
+    library.places[key] = None
+    if level:
+        bases = [os.path.normpath(os.path.join(here, *[".."] * (level - 1)))]
+    else:
+        script = os.path.dirname(os.path.join(files.directory, frame.path.script_path))
+        bases = [script, *(f for folder in files.folders for f in (folder, os.path.join(folder, "src")))]
+    for base in dict.fromkeys(bases):
+        place = os.path.join(base, *name.split(".")) if name else base
+        for candidate in (place + ".py", os.path.join(place, "__init__.py")):
+            if files.kind(candidate) == "file":
+                library.places[key] = candidate
+                return candidate
+        if files.kind(place) == "folder":
+            library.places[key] = place + "/"
+            return place + "/"
+    return None
+
+
+def _below(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def bind(name: str, level: int, attribute: str | None, span: Span, frame: Frame) -> Value:
+    """What `import name` (without an attribute) or `from name import attribute` gives."""
+    library = frame.path.library
+    place = locate(name, level, frame, library)
+    shown = "." * level + name
+    if place is None:
+        return External(shown if attribute is None else f"{shown}.{attribute}", span)
+    module = Module(shown, place, span)
+    if attribute is None:
+        return module
+    return Imported(module, attribute)
+
+
+def load(value: Value, frame: Frame) -> Value:
+    """A value in place of the name of an import."""
+    for _ in range(10):
+        if not isinstance(value, Imported):
+            return value
+        found = member(value.module, value.name, frame)
+        value = (
+            found if found is not None else External(f"{value.module.name}.{value.name}", value.module.span)
+        )
+    return value
+
+
+def member(module: Module, name: str, frame: Frame) -> Value | None:
+    """An attribute of a module: a name of its namespace, or a module below it."""
+    if not module.path.endswith("/"):
+        space = namespace(module, frame)
+        if space is None:
+            return External(f"{module.name}.{name}", module.span)
+        if name in space.names:
+            found = space.names[name]
+            loaded = load(found, space)
+            space.names[name] = loaded
+            return loaded
+        if not module.path.endswith("/__init__.py"):
+            return None
+    folder = module.path.rstrip("/") if module.path.endswith("/") else os.path.dirname(module.path)
+    files = frame.path.context.files
+    for candidate in (os.path.join(folder, name + ".py"), os.path.join(folder, name, "__init__.py")):
+        if files.kind(candidate) == "file":
+            return Module(f"{module.name}.{name}", candidate, module.span)
+    if files.kind(os.path.join(folder, name)) == "folder":
+        return Module(f"{module.name}.{name}", os.path.join(folder, name) + "/", module.span)
+    return None
+
+
+def namespace(module: Module, frame: Frame) -> Frame | None:
+    """The names of a module, evaluated once on each path."""
+    path = frame.path
+    if module.path in path.modules:
+        return path.modules[module.path]
+    tree = _tree(module, path)
+    if isinstance(tree, Unknown):
+        return None
+    space = Frame("module", tree, path, None)
+    path.modules[module.path] = space
+    path.depth += 1
+    runs, built = len(path.runs), len(path.built)
+    try:
+        statements.run_module(tree, space, module.name)
+    except (RaisedError, EndedError):
+        pass
+    finally:
+        path.depth -= 1
+        del path.runs[runs:], path.built[built:]
+    return space
+
+
+def _tree(module: Module, path: Path) -> Tree | Unknown:
+    trees = path.library.trees
+    if module.path not in trees:
+        refused = Unknown("file", module.name)
+        if len(trees) >= MAXIMUM_MODULES:
+            return refused
+        source = path.context.files.read(module.path)
+        if isinstance(source, Refusal) or len(source.data) > MAXIMUM_SIZE:
+            trees[module.path] = refused
+        else:
+            path.fuel.burn(len(source.data) // 200)
+            trees[module.path] = parse(source)
+    return trees[module.path]
+
+
+def star(name: str, level: int, span: Span, frame: Frame) -> None:
+    """`from name import *`."""
+    value = bind(name, level, None, span, frame)
+    if not isinstance(value, Module) or value.path.endswith("/"):
+        return
+    space = namespace(value, frame)
+    if space is None:
+        return
+    for key, item in list(space.names.items()):
+        if not key.startswith("_"):
+            frame.assign(key, item)
+
+
+def opaque(name: str, unknown: Unknown, span: Span) -> Instance:
+    """An object of code that is not followed: attributes may be set on it; those that are not set are unknown."""
+    return Instance(name, None, span, Missing(unknown, Origin(span)))
+
+
+def element(value: Value, span: Span) -> Element:
+    return Element(value, span)

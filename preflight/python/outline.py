@@ -1,0 +1,176 @@
+"""Which functions of a file may start a program or build a configuration, read off its syntax.
+
+In: a LibCST module.  Out: the functions with what they call, and those of them that nobody in the file calls:
+the entries to follow where the file itself runs nothing.  No places are needed for it, so that a file without
+a launch costs little more than its parse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import libcst as cst
+
+_RUNNING = frozenset(
+    [
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "Popen",
+        "system",
+        "popen",
+        "execl",
+        "execle",
+        "execlp",
+        "execlpe",
+        "execv",
+        "execve",
+        "execvp",
+        "execvpe",
+        "spawnl",
+        "spawnle",
+        "spawnlp",
+        "spawnlpe",
+        "spawnv",
+        "spawnve",
+        "spawnvp",
+        "spawnvpe",
+        "posix_spawn",
+        "posix_spawnp",
+        "create_subprocess_exec",
+        "create_subprocess_shell",
+        "elastic_launch",
+        "submit",
+        "submit_job",
+        "getoutput",
+        "getstatusoutput",
+        "exec_command",
+    ]
+)
+_BUILDING = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
+SIZES = frozenset(
+    [
+        "tensor_model_parallel_size",
+        "pipeline_model_parallel_size",
+        "context_parallel_size",
+        "expert_model_parallel_size",
+        "expert_tensor_parallel_size",
+        "virtual_pipeline_model_parallel_size",
+        "global_batch_size",
+        "micro_batch_size",
+        "sequence_parallel",
+    ]
+)
+"""Settings whose assignment makes an object a configuration of Megatron's."""
+
+_FLAGS = re.compile(r"--(?:tensor|pipeline|context|num|micro|global|hidden)[-_]")
+
+
+class Definition:
+    """A function of the file: the class that it stands in, and what its body does."""
+
+    __slots__ = ("calls", "node", "owner", "relevant")
+
+    def __init__(self, node: cst.FunctionDef, owner: cst.ClassDef | None) -> None:
+        self.node = node
+        self.owner = owner
+        self.calls: set[str] = set()
+        self.relevant = False
+
+
+class Outline(NamedTuple):
+    """What a file defines; `relevant` says that anything in it may start or build something."""
+
+    definitions: tuple[Definition, ...]
+    relevant: bool
+
+    def entries(self, entered: set[object]) -> list[Definition]:
+        """Relevant functions that were not entered and that no other relevant function calls."""
+        wanted = _reaching(self.definitions)
+        called = {name for d in wanted for name in d.calls if name != d.node.name.value}
+        roots = [d for d in wanted if d.node not in entered and d.node.name.value not in called]
+        return [d for d in roots if not (d.node.name.value.startswith("__") and d.owner is not None)]
+
+
+def _reaching(definitions: tuple[Definition, ...]) -> list[Definition]:
+    names = {d.node.name.value for d in definitions if d.relevant}
+    wanted = {id(d) for d in definitions if d.relevant}
+    for _ in range(20):
+        before = len(wanted)
+        for d in definitions:
+            if id(d) not in wanted and d.calls & names:
+                wanted.add(id(d))
+                names.add(d.node.name.value)
+        if len(wanted) == before:
+            break
+    return [d for d in definitions if id(d) in wanted]
+
+
+def outline(module: cst.Module) -> Outline:
+    """Walk a module once."""
+    definitions: list[Definition] = []
+    relevant = False
+    stack: list[tuple[cst.CSTNode, Definition | None, cst.ClassDef | None]] = [(module, None, None)]
+    while stack:
+        node, inside, owner = stack.pop()
+        if isinstance(node, cst.FunctionDef) and inside is None:
+            inside = Definition(node, owner)
+            definitions.append(inside)
+        elif isinstance(node, cst.ClassDef) and inside is None:
+            owner = node
+        elif _matters(node, inside):
+            relevant = True
+            if inside is not None:
+                inside.relevant = True
+        children = [(child, inside, owner) for child in children_of(node)]
+        stack.extend(reversed(children))
+    return Outline(tuple(definitions), relevant)
+
+
+def _matters(node: cst.CSTNode, inside: Definition | None) -> bool:
+    if isinstance(node, cst.Call):
+        name = _last(node.func)
+        if inside is not None:
+            inside.calls.add(name)
+        if name in _RUNNING or _BUILDING.search(name):
+            return True
+        return any(a.keyword is not None and a.keyword.value in ("entrypoint", *SIZES) for a in node.args)
+    if isinstance(node, cst.AssignTarget):
+        return isinstance(node.target, cst.Attribute) and node.target.attr.value in SIZES
+    if isinstance(node, cst.SimpleString):
+        return "--" in node.value and _FLAGS.search(node.value) is not None
+    if isinstance(node, cst.FormattedStringText):
+        return "--" in node.value and _FLAGS.search(node.value) is not None
+    return isinstance(node, cst.Attribute) and node.attr.value == "main" and _last(node.value) == "run"
+
+
+def _last(node: cst.BaseExpression) -> str:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+_FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {}
+_LAYOUT = re.compile(
+    r"whitespace|leading_lines|lines_|lpar|rpar|header|footer|comma|semicolon|indent|newline|trailing|encoding"
+)
+
+
+def children_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes below a node that have a meaning."""
+    kind = type(node)
+    names = _FIELDS.get(kind)
+    if names is None:
+        every = getattr(kind, "__dataclass_fields__", {})
+        names = _FIELDS[kind] = tuple(name for name in every if _LAYOUT.match(name) is None)
+    for name in names:
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, cst.CSTNode):
+                    yield item

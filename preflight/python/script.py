@@ -1,0 +1,342 @@
+"""A whole file: every path from its entries, and what they found put together.
+
+In: a `Source` with its context.  Out: a `Script`.  The file is followed as a program first; functions that may
+start something and that nothing called are followed after that, with what their parameters are not known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+from preflight.execution import CodeConfiguration, Condition, Context, Execution, Remark, Script, Word
+from preflight.python import calls, configurations, definitions, options, statements
+from preflight.python.modules import Library
+from preflight.python.objects import (
+    Arguments,
+    Class,
+    Element,
+    Function,
+    Instance,
+    Missing,
+    Origin,
+    Value,
+)
+from preflight.python.operators import elements_of
+from preflight.python.outline import Definition, Outline, outline
+from preflight.python.scope import Choice, EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
+from preflight.python.syntax import Tree, deep_recursion, parse
+from preflight.source import Source, Span
+from preflight.values import Piece, Text, Unknown
+
+MAXIMUM_PATHS = 48
+"""Paths that are followed from one entry."""
+
+MAXIMUM_ENTRIES = 150
+"""Functions that are followed on their own."""
+
+FUEL = 600_000
+"""Steps for a file, all paths together."""
+
+ENTRY_FUEL = 150_000
+"""Steps for one entry."""
+
+Found = TypeVar("Found", Execution, CodeConfiguration)
+
+
+class Reading:
+    """The state of reading one file."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        context: Context,
+        read_shell: Callable[..., Script],
+        exported: dict[str, Text | None],
+    ) -> None:
+        self.tree = tree
+        self.context = context
+        self.read_shell = read_shell
+        self.exported = exported
+        self.library = Library()
+        self.left = FUEL
+        self.executions: list[Execution] = []
+        self.synthetic: list[Execution] = []
+        self.configurations: list[CodeConfiguration] = []
+        self.remarks: list[Remark] = []
+        self.truncated: dict[Unknown, None] = {}
+        self.entered: set[object] = set()
+
+    def follow(self, entry: Definition | None) -> None:
+        """Every path from an entry, as far as the budget goes."""
+        plan: list[Choice] = []
+        spent = 0
+        for _ in range(MAXIMUM_PATHS):
+            fuel = Fuel(min(self.left, ENTRY_FUEL - spent))
+            before = fuel.left
+            path = Path(
+                self.context, self.read_shell, plan, fuel, self.exported, self.library, self.tree.source.path
+            )
+            try:
+                self._walk(path, entry)
+            except (ExhaustedError, RecursionError):
+                self.truncated[Unknown("branches", "too many steps")] = None
+                spent = ENTRY_FUEL
+            spent += before - max(fuel.left, 0)
+            self.left -= before - max(fuel.left, 0)
+            self._keep(path, entry)
+            plan = path.plan
+            while plan and plan[-1].taken + 1 >= plan[-1].ways:
+                plan.pop()
+            if not plan:
+                return
+            plan[-1] = Choice(plan[-1].taken + 1, plan[-1].ways)
+            if spent >= ENTRY_FUEL or self.left <= 0:
+                break
+        self.truncated[Unknown("branches", "too many paths")] = None
+
+    def _walk(self, path: Path, entry: Definition | None) -> None:
+        frame = Frame("module", self.tree, path, None)
+        path.as_main = entry is None
+        with contextlib.suppress(RaisedError, EndedError):
+            statements.run_module(self.tree, frame, "__main__")
+        if entry is None:
+            return
+        path.runs.clear()
+        path.built.clear()
+        path.truncated.clear()
+        with contextlib.suppress(
+            RaisedError, EndedError, statements.ReturnError, statements.BreakError, statements.ContinueError
+        ):
+            call_entry(entry, frame)
+
+    def _keep(self, path: Path, entry: Definition | None) -> None:
+        for run in path.runs:
+            (self.synthetic if run.synthetic else self.executions).append(run.execution)
+        fallback = self.tree.span(entry.node.name) if entry is not None else None
+        self.configurations.extend(configurations.collect(path, self.tree.source, fallback))
+        self.remarks.extend(path.remarks)
+        self.truncated.update(dict.fromkeys(path.truncated))
+        self.entered |= path.entered
+
+
+def read(
+    source: Source,
+    context: Context,
+    *,
+    read_shell: Callable[..., Script],
+    unknowns: Mapping[int, Piece] = {},
+    exported: Mapping[str, Text | None] = {},
+) -> Script:
+    """Work out a file's commands and configurations."""
+    tree = parse(source, unknowns)
+    if isinstance(tree, Unknown):
+        return Script(source, (), truncated=(tree,))
+    try:
+        overview = outline(tree.module)
+        if not overview.relevant:
+            return Script(source, ())
+        reading = Reading(tree, context, read_shell, dict(exported))
+        with deep_recursion():
+            _follow_all(reading, overview)
+    except RecursionError:
+        return Script(source, (), truncated=(Unknown("syntax", f"{source.path}: nested too deeply"),))
+    return Script(
+        source,
+        tuple(_without_copies(reading)),
+        tuple(_distinct_remarks(reading.remarks)),
+        tuple(merge(reading.configurations, _settings_key)),
+        tuple(reading.truncated),
+    )
+
+
+def _follow_all(reading: Reading, overview: Outline) -> None:
+    reading.follow(None)
+    for count, entry in enumerate(overview.entries(reading.entered)):
+        if entry.node in reading.entered:
+            continue
+        if count >= MAXIMUM_ENTRIES or reading.left <= 0:
+            reading.truncated[Unknown("branches", "too many functions")] = None
+            return
+        reading.follow(entry)
+
+
+def call_entry(entry: Definition, frame: Frame) -> None:
+    """Call a function that nothing in the file calls."""
+    holder = frame
+    receiver: Value | None = None
+    if entry.owner is not None:
+        cls = frame.names.get(entry.owner.name.value)
+        if not isinstance(cls, Class):
+            return
+        function = cls.namespace.get(entry.node.name.value)
+        if isinstance(function, Function) and function.role != "static":
+            receiver = _receiver(cls, function, frame)
+    else:
+        function = holder.names.get(entry.node.name.value)
+    if not isinstance(function, Function):
+        function = definitions.define_function(entry.node, frame)
+    if not isinstance(function, Function):
+        return
+    span = frame.tree.span(entry.node.name)
+    positional = (Element(receiver, span),) if receiver is not None else ()
+    given = _cases(function, Arguments(positional, {}, None, None, span), frame)
+    signature = function.wrapped or function
+    keywords = dict(given.keywords)
+    for index, parameter in enumerate(signature.parameters):
+        if parameter.kind in ("rest", "keywords") or parameter.name in keywords or index < len(positional):
+            continue
+        value = _argument(signature, parameter.name, frame)
+        if value is not None:
+            keywords[parameter.name] = Element(value, parameter.span)
+    calls.call_function(function, given._replace(keywords=keywords), entry.node, frame)
+
+
+def _receiver(cls: Class, function: Function, frame: Frame) -> Value:
+    span = frame.tree.span(cls.node.name)
+    if function.role == "class":
+        return cls
+    empty = Arguments((), {}, None, None, span)
+    try:
+        made = calls.instantiate(cls, empty, cls.node, frame)
+    except (RaisedError, EndedError):
+        made = Instance(cls.name, cls, span)
+    if isinstance(made, Instance) and made.rest is None:
+        made.rest = Missing(Unknown("code", cls.name), Origin(span))
+    return made
+
+
+def _argument(function: Function, name: str, frame: Frame) -> Value | None:
+    """What a parameter of an entry is: its default, an options object with defaults, or unknown."""
+    for parameter in function.parameters:
+        if parameter.name != name:
+            continue
+        option = function.options.get(name)
+        if option is not None and option.default is not None:
+            return options.defaulted(option.default, option.flags[0], option.span, frame)
+        if parameter.default is not None:
+            return options.defaulted(parameter.default, name, parameter.span, frame)
+        kind = options.annotation_of(parameter, function.frame)
+        if isinstance(kind, Class) and any(c.data for c in kind.ancestry):
+            return options.command_instance(kind, function.node, function.frame)
+        return Missing(Unknown("code", name), Origin(parameter.span))
+    return None
+
+
+def _cases(function: Function, given: Arguments, frame: Frame) -> Arguments:
+    """One row of each of pytest's tables of parameters."""
+    keywords = dict(given.keywords)
+    for names, rows in function.cases:
+        listed = rows.elements
+        if not listed:
+            continue
+        chosen = frame.path.choose(len(listed)) if len(listed) > 1 else 0
+        if chosen is None:
+            continue
+        row = listed[chosen]
+        if len(listed) > 1:
+            shown = f"{', '.join(names)} = {' '.join(row.span.text.split())[:60]}"
+            frame.path.conditions.append(Condition(row.span, shown, True))
+        cells = [row] if len(names) == 1 else elements_of(row.value, row.span)
+        if isinstance(row.value, Instance):
+            cells = None
+        if cells is None or len(cells) != len(names):
+            continue
+        for name, cell in zip(names, cells, strict=True):
+            keywords[name] = Element(cell.value, cell.span)
+    return given._replace(keywords=keywords)
+
+
+def _without_copies(reading: Reading) -> list[Execution]:
+    """The executions, without handed-over flags that reach a followed command."""
+    real = merge(reading.executions, _words_key)
+    used = {_place(word) for execution in real for word in execution.words}
+    kept = [
+        execution
+        for execution in merge(reading.synthetic, _words_key)
+        if not any(_place(word) in used for word in execution.words[2:-1])
+    ]
+    return [*real, *kept]
+
+
+def _place(word: Word) -> tuple[str, int, int]:
+    span = word.span.resolve()
+    return (span.path, span.start, span.end)
+
+
+def _text_key(text: Text | None) -> Hashable:
+    if text is None:
+        return None
+    shown = "".join(piece.text for piece in text.pieces)
+    return (shown, tuple(piece.unknown for piece in text.pieces if piece.unknown is not None))
+
+
+def _words_key(execution: Execution) -> Hashable:
+    span = execution.span.resolve()
+    words = tuple((_text_key(word.text), word.many) for word in execution.words)
+    variables = tuple((name, _text_key(text)) for name, text in execution.environment.items())
+    return (
+        span.path,
+        span.start,
+        span.end,
+        words,
+        variables,
+        _text_key(execution.directory),
+        execution.handed_to,
+    )
+
+
+def _settings_key(configuration: CodeConfiguration) -> Hashable:
+    span = configuration.span.resolve()
+    settings = tuple((name, _text_key(word.text)) for name, word in configuration.settings.items())
+    return (span.path, span.start, configuration.name, settings, configuration.open)
+
+
+def merge(found: list[Found], key_of: Callable[[Found], Hashable]) -> list[Found]:
+    """One record for what is the same on several paths, under the conditions that they have in common."""
+    groups: dict[Hashable, list[Found]] = {}
+    for record in found:
+        groups.setdefault(key_of(record), []).append(record)
+    result: list[Found] = []
+    for records in groups.values():
+        kept = _simplify([record.conditions for record in records])
+        result.extend(records[0]._replace(conditions=conditions) for conditions in kept)
+    return result
+
+
+_Key = tuple[str, int, str]
+
+
+def _simplify(listed: list[tuple[Condition, ...]]) -> list[tuple[Condition, ...]]:
+    tables: dict[frozenset[tuple[_Key, bool]], tuple[Condition, ...]] = {}
+    for conditions in listed:
+        tables.setdefault(frozenset((_condition_key(c), c.taken) for c in conditions), conditions)
+    changed = len(tables) > 1
+    while changed:
+        changed = False
+        for key in list(tables):
+            for item, taken in key:
+                other = (key - {(item, taken)}) | {(item, not taken)}
+                if key in tables and other in tables and other != key:
+                    kept = tables.pop(key)
+                    tables.pop(other)
+                    shorter = key - {(item, taken)}
+                    tables.setdefault(shorter, tuple(c for c in kept if _condition_key(c) != item))
+                    changed = True
+                    break
+    keys = list(tables)
+    return [tables[key] for key in keys if not any(other < key for other in keys)]
+
+
+def _condition_key(condition: Condition) -> _Key:
+    span = condition.span.resolve()
+    return (span.path, span.start, condition.text)
+
+
+def _distinct_remarks(remarks: list[Remark]) -> list[Remark]:
+    seen: dict[tuple[str, str, int], Remark] = {}
+    for remark in remarks:
+        span: Span = remark.span.resolve()
+        seen.setdefault((remark.kind, span.path, span.start), remark)
+    return list(seen.values())

@@ -1,0 +1,51 @@
+"""Whether a text is worth parsing: signs that a Python file may start a training program or configure one.
+
+In: the bytes of a file.  Out: yes or no, by a few searches, without parsing.  A yes is no promise; a no is
+final, so every spelling that the evaluator understands has its word here.
+"""
+
+from __future__ import annotations
+
+import re
+
+_RUNNERS = re.compile(
+    rb"subprocess|\bos\s*\.\s*(?:system|popen|exec|spawn|posix_spawn)|from\s+os\s+import|\bpty\b"
+    rb"|torch\.distributed|elastic_launch|submitit|entrypoint|\bexec_|run_cmd|execute|command",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(
+    rb"torchrun|torch\.distributed\.(?:run|launch)|torch_run|deepspeed|accelerate|msrun|mpirun|\bsrun\b|sbatch"
+    rb"|pretrain|\btrain|finetune|megatron|--nproc|--nnodes|\bswift\b|ray job|verl|main_ppo",
+    re.IGNORECASE,
+)
+_FLAGS = re.compile(
+    rb"--(?:tensor|pipeline|context|expert)[-_]model[-_]parallel|--context[-_]parallel|--num[-_]layers"
+    rb"|--micro[-_]batch[-_]size|--global[-_]batch[-_]size|--hidden[-_]size|--num[-_]attention[-_]heads"
+    rb"|tensor_model_parallel_size|pipeline_model_parallel_size",
+)
+_SETTINGS = re.compile(
+    rb"(?:Transformer|ModelParallel)Config\s*\(|ModelProvider\w*\s*\(|(?:tensor|pipeline)_model_parallel_size\s*="
+    rb"|context_parallel_size\s*=|_config\(\)|(?:global|micro)_batch_size\s*="
+)
+_FIELDS = re.compile(
+    rb"(?:Transformer|ModelParallel)Config\s*\(|ModelProvider\w*\s*\(|\.\s*(?:tensor_model_parallel_size"
+    rb"|pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size|sequence_parallel"
+    rb"|global_batch_size|micro_batch_size|num_layers|train_iters)\s*=[^=]"
+)
+
+
+def may_hold_launch(data: bytes) -> bool:
+    """Whether the text holds words that a launch cannot do without."""
+    return starts_programs(data) or builds_settings(data)
+
+
+def starts_programs(data: bytes) -> bool:
+    """Whether something is run, and something of training is named."""
+    if _FLAGS.search(data) is not None and b"--" in data:
+        return True
+    return _RUNNERS.search(data) is not None and _TRAINING.search(data) is not None
+
+
+def builds_settings(data: bytes) -> bool:
+    """Whether a configuration may be built by code."""
+    return _SETTINGS.search(data) is not None and _FIELDS.search(data) is not None
