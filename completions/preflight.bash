@@ -80,7 +80,7 @@ _preflight() {
     --output) values='text json' ;;
     --target) values='core_v0.5.0 core_v0.6.0 core_v0.7.0 core_r0.8.0 core_v0.9.0 core_v0.10.0 core_v0.11.0 core_v0.12.0 core_v0.13.1 core_v0.14.0 core_v0.15.3 core_v0.16.1 core_v0.17.1 core_v0.18.2 core_v0.19.0 main all' ;;
     esac
-    ((COMP_CWORD == 2)) && options="$options list new test"
+    ((COMP_CWORD == 2)) && operands='list new test'
     ;;
   files)
     options='-h --help --force-exclude --env --closed-env --strict-env --arg --root --source-path --config --isolated --output'
@@ -93,13 +93,13 @@ _preflight() {
     case $previous in
     --output) values='text json' ;;
     esac
-    ((COMP_CWORD == 2)) && options="$options list add"
+    ((COMP_CWORD == 2)) && operands='list add'
     ;;
   completions)
     options=''
     case $previous in
     esac
-    ((COMP_CWORD == 2)) && options="$options bash zsh fish"
+    ((COMP_CWORD == 2)) && operands='bash zsh fish'
     ;;
   esac
   if [[ -n $values ]]; then
@@ -107,7 +107,7 @@ _preflight() {
   elif [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$word"))
   else
-    COMPREPLY=($(compgen -W "${options//--*([a-z-])/}" -- "$word") $(compgen -f -- "$word"))
+    COMPREPLY=($(compgen -W "$operands" -- "$word") $(compgen -f -- "$word"))
   fi
 }
 complete -o filenames -F _preflight preflight

@@ -114,7 +114,7 @@ def write_bash(flags: dict[str, list[Flag]]) -> str:
         ]
         lines.append("    esac")
         if command in OPERANDS:
-            lines.append(f'    ((COMP_CWORD == 2)) && options="$options {" ".join(OPERANDS[command])}"')
+            lines.append(f"    ((COMP_CWORD == 2)) && operands='{' '.join(OPERANDS[command])}'")
         lines.append("    ;;")
     lines += [
         "  esac",
@@ -123,7 +123,7 @@ def write_bash(flags: dict[str, list[Flag]]) -> str:
         "  elif [[ $word == -* ]]; then",
         '    COMPREPLY=($(compgen -W "$options" -- "$word"))',
         "  else",
-        '    COMPREPLY=($(compgen -W "${options//--*([a-z-])/}" -- "$word") $(compgen -f -- "$word"))',
+        '    COMPREPLY=($(compgen -W "$operands" -- "$word") $(compgen -f -- "$word"))',
         "  fi",
         "}",
         "complete -o filenames -F _preflight preflight",
