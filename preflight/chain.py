@@ -127,12 +127,14 @@ def read_script(source: Source, context: Context) -> Script | None:
     if language is None:
         return None
     from preflight.launch.header import read_header
+    from preflight.launch.pipes import notice_fallbacks
     from preflight.launch.scheduler import scheduler_variables
 
     header = read_header(source)
     exported = scheduler_variables(header, context.environment)
     script = read_shell(source, context, exported=exported)
-    return script._replace(remarks=(*script.remarks, *header.remarks)) if header is not None else script
+    found = (*(header.remarks if header is not None else ()), *notice_fallbacks(source))
+    return script._replace(remarks=(*script.remarks, *found)) if found else script
 
 
 def read_shell(source: Source, context: Context, **state: Any) -> Script:

@@ -40,6 +40,8 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "environment-misspelt": ("name", "value", "suggestion"),
     "scheduler-variable-misspelt": ("name", "suggestion"),
     "port-drawn-per-task": ("value",),
+    "fallback-behind-pipe": ("first", "last", "fallback"),
+    "status-hidden-by-pipe": ("launcher",),
     "launcher-option-misspelt": ("option", "suggestion", "launcher"),
     "launcher-option-without-value": ("option", "next", "launcher"),
     "launcher-option-repeated": ("option", "first", "last"),

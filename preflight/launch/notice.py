@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
+from preflight.launch.pipes import notice_hidden_status
 from preflight.launch.scheduler import SLURM_VARIABLES
 from preflight.source import Span
 from preflight.values import Text
@@ -51,6 +52,7 @@ def notice(launch: Launch) -> Launch:
         *_notice_slips(launch),
         *_notice_scheduler_names(launch),
         *_notice_drawn_port(launch),
+        *notice_hidden_status(launch),
     )
     return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
 
