@@ -85,16 +85,24 @@ def settle_values(parsed: Parsed, table: Table, absence: Absence, launch: Launch
     first = {option.destination: option for option in reversed(table.options)}
     elsewhere = read_elsewhere(parsed, launch)
     for name, bound in parsed.values.items():
-        if bound.given:
-            values[name] = bound
-            if elsewhere is not None and (table.checkpoint.get(name) or elsewhere.text == "yaml"):
-                values[name] = bound._replace(unknown=elsewhere.unknown)
-            continue
-        if elsewhere is not None and (name in table.checkpoint or elsewhere.text == "yaml"):
+        if elsewhere is not None and comes_from(elsewhere, bound, parsed, table):
             values[name] = bound._replace(unknown=elsewhere.unknown)
-            continue
-        values[name] = settle_absent(bound, first[name], absence)
+        else:
+            values[name] = bound if bound.given else settle_absent(bound, first[name], absence)
     return values
+
+
+def comes_from(elsewhere: Elsewhere, bound: Bound, parsed: Parsed, table: Table) -> bool:
+    """Whether a file, not the command line, says what a setting is."""
+    if elsewhere.text == "yaml":
+        return True
+    source = table.checkpoint.get(bound.destination)
+    if source is None or source is True:
+        return source is True
+    if source is False:
+        return not bound.given
+    switch = parsed.values.get(str(source))
+    return switch is not None and switch.given
 
 
 class Elsewhere(NamedTuple):

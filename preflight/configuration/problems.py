@@ -22,6 +22,8 @@ from preflight.targets.releases import RELEASES
 from preflight.targets.table import Option, Table
 
 NUMERIC = frozenset({"int", "float"})
+NEGATIVE = re.compile(r"-\.?\d")
+"""A number that the parser takes for a flag; it is told of at the flag that misses its value."""
 SEVERAL = 2
 """So many flags that Megatron never had and that resemble none of its own speak of a fork."""
 
@@ -30,7 +32,7 @@ def describe_faults(
     faults: Iterable[Fault], table: Table, origin: Origin, launch: Launch
 ) -> tuple[Remark, ...]:
     """The remarks about a command line."""
-    found = list(faults)
+    found = [fault for fault in faults if not NEGATIVE.match(fault.flag)]
     strangers = [fault for fault in found if fault.kind == "unknown" and is_stranger(fault.flag, table)]
     fork = origin.fork
     if origin.own and not fork and len({fault.flag for fault in strangers}) >= SEVERAL:
@@ -164,7 +166,7 @@ class Writer:
         match fault.kind:
             case "missing":
                 values = {"flag": flag, "wanted": fault.wanted, "next": fault.value}
-                if re.match(r"^-\d.*e", fault.value, re.IGNORECASE):
+                if NEGATIVE.match(fault.value):
                     return self.remark("negative-exponent", words[:1], values)
                 return self.remark("missing-value", words, values | {"hint": hint_missing(fault)})
             case "type":

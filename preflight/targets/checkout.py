@@ -70,24 +70,41 @@ def read_parser(modules: Modules) -> Parser | None:
     return None
 
 
-def read_checkpoint_arguments(modules: Modules) -> dict[str, bool]:
-    """Destinations that `--use-checkpoint-args` sets; True where a given flag is overridden."""
-    found: dict[str, bool] = {}
+def read_checkpoint_arguments(modules: Modules) -> dict[str, bool | str]:
+    """Destinations that `--use-checkpoint-args` sets: True where a given flag is overridden.
+
+    A name stands for a switch that must be given as well; then the given flag is overridden too.
+    """
+    found: dict[str, bool | str] = {}
     for dotted in CHECKPOINTING:
         module = modules.find(dotted)
         node = module.names.get("load_args_from_checkpoint") if module else None
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        for call in ast.walk(node):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_set_arg":
-                name = call.args[0]
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    forced = any(
-                        keyword.arg == "force" and getattr(keyword.value, "value", None) is True
-                        for keyword in call.keywords
-                    )
-                    found[name.value] = found.get(name.value, False) or forced
+        if isinstance(node, ast.FunctionDef):
+            for name, forced, switch in list_set_arguments(node.body, ""):
+                known = found.get(name)
+                if switch:
+                    found.setdefault(name, switch)
+                else:
+                    found[name] = forced or known is True
     return found
+
+
+def list_set_arguments(body: list[ast.stmt], switch: str) -> Iterator[tuple[str, bool, str]]:
+    """The `_set_arg` calls of a body: destination, whether forced, and the switch that they depend on."""
+    for statement in body:
+        if isinstance(statement, ast.If):
+            test = re.fullmatch(r"args\.(\w+)", ast.unparse(statement.test))
+            yield from list_set_arguments(statement.body, test[1] if test else switch)
+            yield from list_set_arguments(statement.orelse, switch)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            call = statement.value
+            name = call.args[0] if call.args else None
+            if ast.unparse(call.func) == "_set_arg" and isinstance(name, ast.Constant):
+                forced = any(
+                    keyword.arg == "force" and getattr(keyword.value, "value", None) is True
+                    for keyword in call.keywords
+                )
+                yield str(name.value), forced, switch
 
 
 def read_programs(folder: str, modules: Modules) -> Iterator[tuple[str, Program]]:

@@ -71,7 +71,8 @@ class Table:
     """The parser of one release.
 
     `programs` are the paths of the entry points that the project ships.  `checkpoint` names destinations that
-    `--use-checkpoint-args` takes from the checkpoint: True where it overrides a given flag.
+    `--use-checkpoint-args` takes from the checkpoint: True where it overrides a given flag, a name where another
+    switch has to be given too.
     """
 
     __slots__ = ("_programs", "checkpoint", "flags", "name", "options", "release", "te_version")
@@ -84,14 +85,14 @@ class Table:
         name: str | None = None,
         te_version: str | None = None,
         programs: Mapping[str, Program | Mapping[str, Any]] | None = None,
-        checkpoint: Mapping[str, bool] | None = None,
+        checkpoint: Mapping[str, bool | str] | None = None,
     ) -> None:
         self.release = release
         self.name = name or release
         self.te_version = te_version
         self.options = tuple(options)
         self._programs: dict[str, Program | Mapping[str, Any]] = dict(programs or {})
-        self.checkpoint = checkpoint or {}
+        self.checkpoint: Mapping[str, bool | str] = checkpoint or {}
         self.flags: dict[str, Option] = {text: option for option in self.options for text in option.strings}
 
     @property

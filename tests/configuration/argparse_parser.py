@@ -8,16 +8,16 @@ from typing import Any, NoReturn
 from preflight.targets.table import SUPPRESS, Option, Table
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     pass
 
 
 class ReferenceParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Refused(message)
+        raise RefusedError(message)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        raise Refused(f"exit {status}")
+        raise RefusedError(f"exit {status}")
 
 
 def read_frequency(text: str) -> Any:

@@ -1,0 +1,209 @@
+"""From a launch to settings: defaults, open lines, settings that come from elsewhere, forks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight.configuration.bind import bind_launch
+from preflight.configuration.model import Configuration
+from preflight.source import Files
+from preflight.targets.table import load_table
+from tests.configuration.launches import make_launch
+
+FLAGS = Path(__file__).parents[2] / "fixtures" / "flags"
+
+
+def bind(
+    line: str,
+    program: str = "pretrain_gpt.py",
+    release: str = "core_v0.19.0",
+    folder: Path | None = None,
+    **more: str,
+) -> Configuration:
+    files = Files(str(folder), (str(folder),)) if folder else None
+    (configuration,) = bind_launch(make_launch(line.split(), program, **more), load_table(release), files)
+    return configuration
+
+
+def test_every_destination_has_a_value() -> None:
+    configuration = bind("--num-layers 8")
+    wanted = {option.destination for option in load_table("core_v0.19.0").options if option.action != "help"}
+    assert set(configuration.values) >= wanted
+    assert configuration.values["num_layers"].value == 8
+    assert configuration.values["num_layers"].origin == "flag"
+    assert configuration.values["hidden_size"].origin == "default"
+
+
+def test_a_program_s_defaults_fill_what_is_absent_and_no_more() -> None:
+    assert bind("").values["tokenizer_type"].value == "GPT2BPETokenizer"
+    assert bind("--tokenizer-type NullTokenizer").values["tokenizer_type"].value == "NullTokenizer"
+    assert bind("", "examples/t5/pretrain_t5.py").values["tokenizer_type"].value == "BertWordPieceLowerCase"
+
+
+def test_the_span_goes_from_the_flag_to_its_last_value() -> None:
+    span = bind("--rampup-batch-size 8 8 1000 --bf16").values["rampup_batch_size"].span
+    assert span is not None
+    assert span.text == "--rampup-batch-size 8 8 1000"
+
+
+def test_an_unknown_value_stays_unknown() -> None:
+    bound = bind("--num-layers $LAYERS").values["num_layers"]
+    assert bound.unknown is not None
+    assert (bound.unknown.reason, bound.unknown.name) == ("environment", "LAYERS")
+
+
+def test_an_unquoted_unknown_is_the_value_of_the_flag_before_it() -> None:
+    configuration = bind("--num-layers $*LAYERS --bf16")
+    assert configuration.values["num_layers"].unknown is not None
+    assert configuration.values["sequence_parallel"].unknown is None
+
+
+def test_an_open_line_leaves_switches_unknown_and_assumes_values() -> None:
+    configuration = bind("--num-layers 8 $*EXTRA")
+    switch = configuration.values["sequence_parallel"]
+    assert switch.unknown is not None
+    assert switch.unknown.reason == "rest"
+    size = configuration.values["context_parallel_size"]
+    assert (size.unknown, size.value) == (None, 1)
+    assert [(a.name, a.value, a.span.text) for a in size.assumptions] == [
+        ("--context-parallel-size", "1", "$*EXTRA")
+    ]
+    assert configuration.values["num_layers"].assumptions == ()
+
+
+@pytest.mark.parametrize("line", ["$*EXTRA stray", "--lr $*LR 1e-4", "--bf16 $*X true", "--bf16 $X 1"])
+def test_words_behind_unknown_text_are_not_judged(line: str) -> None:
+    assert bind(line).problems == ()
+
+
+def test_settings_from_yaml_are_unknown() -> None:
+    bound = bind("--yaml-cfg a.yaml --num-layers 4").values["num_layers"]
+    assert bound.unknown is not None
+    assert bound.unknown.reason == "file"
+
+
+def test_settings_that_the_checkpoint_gives_are_unknown() -> None:
+    values = bind("--use-checkpoint-args --num-layers 4 --swiglu --load x").values
+    assert values["num_layers"].unknown is None, "the checkpoint only fills it in"
+    assert values["hidden_size"].unknown is not None
+    assert values["swiglu"].unknown is not None, "the checkpoint overrides it"
+    assert values["tensor_model_parallel_size"].unknown is None
+    values = bind(
+        "--use-checkpoint-args --use-mp-args-from-checkpoint-args --tensor-model-parallel-size 2"
+    ).values
+    assert values["tensor_model_parallel_size"].unknown is not None
+
+
+def test_another_program_may_fill_in_what_has_no_default() -> None:
+    values = bind("--tensor-model-parallel-size 2", "finetune_ours.py").values
+    assert values["num_layers"].unknown is not None
+    assert values["num_layers"].unknown.reason == "program"
+    assert (values["pipeline_model_parallel_size"].value, values["pipeline_model_parallel_size"].unknown) == (
+        1,
+        None,
+    )
+
+
+def test_a_program_without_megatron_s_flags_is_not_recognised() -> None:
+    configuration = bind("--lr 1e-4 --bf16 --unheard-of", "train.py")
+    assert not configuration.recognised
+    assert configuration.problems == ()
+
+
+def kinds(configuration: Configuration) -> list[str]:
+    return [problem.kind for problem in configuration.problems]
+
+
+PROBLEMS = {
+    "--num-layer 8": "unknown-flag",
+    "--lr-scheduler cosine": "unknown-flag",
+    "--use-custom-fsdp": "removed-flag",
+    "--overlap-p2p-communication": "flag-of-the-default",
+    "–num-layers 8": "flag-with-wrong-dash",
+    "--lr --bf16": "missing-value",
+    "--min-lr -1e-5": "negative-exponent",
+    "--num-layers 8 9": "extra-word",
+    "stray": "extra-word",
+    "trainer.devices=8": "key-value-word",
+    "--num-layers 8.0": "wrong-type",
+    "--normalization rmsnorm": "wrong-choice",
+    "--bf16 true": "value-for-switch",
+    "--bf16=1": "value-for-switch",
+    "-h": "help-flag",
+    "--num-layers 8 --num-layers 9": "repeated-flag",
+    "-num-layers 8": "unknown-flag",
+    "--": "extra-word",
+}
+
+
+@pytest.mark.parametrize(("line", "kind"), PROBLEMS.items())
+def test_each_fault_has_its_kind(line: str, kind: str) -> None:
+    assert kinds(bind(line)) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("line", "fixed"),
+    [
+        ("--num-layer 8", "--num-layers 8"),
+        ("--tensor_model_parallel_size=8", "--tensor-model-parallel-size=8"),
+        ("--tensor-parallel-size 8", "--tensor-model-parallel-size 8"),
+        ("--s3-cache-path x", "--object-storage-cache-path x"),
+        ("–num-layers 8", "--num-layers 8"),
+        ("--num-layers 8 --overlap-p2p-communication", "--num-layers 8"),
+        ("--bf16 true", "--bf16"),
+        ("--bf16=true", "--bf16"),
+        ("--bf16 false", "--bf16 false"),
+        ("--normalization rmsnorm", "--normalization RMSNorm"),
+        ("--Num-Layers 8", "--num-layers 8"),
+    ],
+)
+def test_an_edit_mends_the_line(line: str, fixed: str) -> None:
+    (problem,) = bind(line).problems
+    data = problem.span.source.data
+    for span, text in sorted(problem.edits, key=lambda edit: edit[0].start, reverse=True):
+        data = data[: span.start] + text.encode() + data[span.end :]
+    assert data.decode() == f"torchrun pretrain_gpt.py {fixed}"
+
+
+def test_a_flag_that_came_later_names_the_release_that_brought_it() -> None:
+    (problem,) = bind("--sft", release="core_v0.12.0").problems
+    assert (problem.kind, problem.values["first"]) == ("later-flag", "core_v0.13.1")
+
+
+def test_a_removed_flag_names_the_last_release_and_what_took_its_place() -> None:
+    (problem,) = bind("--use-custom-fsdp").problems
+    assert (problem.values["last"], problem.values["instead"]) == ("core_v0.13.1", "--use-megatron-fsdp")
+
+
+def test_flags_that_the_entry_point_adds_are_known() -> None:
+    assert kinds(bind("--export-kd-teacher-load x")) == []
+    needed = "--language-model-type a --vision-model-type b --prompt-path x --dataset-config y"
+    more = "--tokenizer-prompt-format mistral --freeze-LM"
+    assert kinds(bind(f"{needed} {more}", "examples/multimodal/train.py")) == []
+    assert "required-flag" in kinds(bind(more, "examples/multimodal/train.py"))
+
+
+def test_one_strange_flag_is_wrong_and_several_speak_of_a_fork() -> None:
+    assert kinds(bind("--our-mixer-kind 1")) == ["unknown-flag"]
+    assert kinds(bind("--our-mixer-kind 1 --use-npu-kernels")) == ["unchecked-flags"]
+
+
+def test_a_fork_s_launcher_explains_strange_flags() -> None:
+    assert kinds(bind("--our-mixer-kind 1", kind="msrun")) == ["unchecked-flags"]
+    assert kinds(bind("--num-experts 8 16", kind="deepspeed")) == []
+
+
+def test_in_another_program_only_a_slip_of_a_letter_is_told() -> None:
+    line = "--tensor-model-parallel-size 2 "
+    assert kinds(bind(line + "--our-mixer 1", "ours.py")) == ["unchecked-flags"]
+    assert kinds(bind(line + "--use-distributed-optimize", "ours.py")) == ["misspelt-flag"]
+    assert kinds(bind(line + "--tokenizer-type OurTokenizer --bf16 x", "ours.py")) == []
+    assert kinds(bind(line + "--num-layers x", "ours.py")) == ["wrong-type"]
+
+
+def test_the_program_s_own_code_explains_its_flags() -> None:
+    line = "--tensor-model-parallel-size 2 --our-mixer a --rollout-engines 2"
+    assert kinds(bind(line, "train.py", folder=FLAGS / "fork")) == []
+    assert kinds(bind(line, "train.py")) == ["unchecked-flags"]
