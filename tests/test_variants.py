@@ -1,0 +1,73 @@
+"""Findings of several paths through a script, made one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight.diagnostics import Diagnostic, Label, Undecided
+from preflight.execution import Condition
+from preflight.source import Source
+from preflight.variants import branch_of, explain, merge_findings, merge_undecided, path_of
+
+SOURCE = Source("s.sh", b"0123456789" * 4)
+
+
+def branch(number: int, taken: bool = True) -> Condition:
+    return Condition(SOURCE.span(number, number + 1), f"t{number}", taken)
+
+
+def finding(message: str) -> Diagnostic:
+    return Diagnostic(
+        "r", "f", "error", "start", message, "s.sh", (Label(SOURCE.span(30, 31), "", primary=True),)
+    )
+
+
+A, NOT_A, B, NOT_B = branch(0), branch(0, False), branch(1), branch(1, False)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([((), ["x"])], [("x", [])]),
+        ([((A,), ["x"]), ((NOT_A,), ["x"])], [("x", [])]),
+        ([((A,), ["x"]), ((NOT_A,), [])], [("x", [A])]),
+        ([((A,), ["x"]), ((NOT_A,), ["y"])], [("x", [A]), ("y", [NOT_A])]),
+        ([((A, B), ["x"]), ((A, NOT_B), ["x"]), ((NOT_A, B), []), ((NOT_A, NOT_B), [])], [("x", [A])]),
+        ([((A, B), ["x"]), ((A, NOT_B), []), ((NOT_A, B), []), ((NOT_A, NOT_B), [])], [("x", [A, B])]),
+        ([((A,), ["x"]), ((A,), [])], [("x", [])]),
+    ],
+    ids=[
+        "the only path", "all paths", "one of two paths", "different numbers on each path",
+        "a branch that does not matter is left out", "two branches are needed", "two rounds of a loop are one path",
+    ],
+)  # fmt: skip
+def test_a_finding_names_the_branches_it_needs(
+    found: list[tuple[tuple[Condition, ...], list[str]]], expected: list[tuple[str, list[Condition]]]
+) -> None:
+    merged = merge_findings([(path, [finding(m) for m in messages]) for path, messages in found])
+    assert [(d.message, list(d.conditions)) for d in merged] == expected
+
+
+@given(st.data())
+def test_the_named_branches_hold_only_where_the_finding_does(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 4))
+    paths = [tuple(branch(n, bool(bits >> n & 1)) for n in range(count)) for bits in range(2**count)]
+    holding = data.draw(st.lists(st.sampled_from(paths), min_size=1, unique=True))
+    needed = explain(holding, [path_of(path) for path in paths])
+    covered = [path for path in paths if path_of(needed) <= path_of(path)]
+    assert covered
+    assert all(path in holding for path in covered)
+    assert {branch_of(c) for c in needed} <= path_of(holding[0])
+    if len(holding) == len(paths):
+        assert needed == ()
+
+
+def test_an_undecided_rule_is_said_once_and_not_where_it_fails() -> None:
+    one = Undecided("a", "s.sh", None, (("x", "environment", "$X", None),))
+    other = one._replace(blocked_by=(("y", "environment", "$Y", None),))
+    assert merge_undecided([one, other, one], []) == [
+        one._replace(blocked_by=one.blocked_by + other.blocked_by)
+    ]
+    assert merge_undecided([one], [finding("x")._replace(rule="a")]) == []
