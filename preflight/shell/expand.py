@@ -1,0 +1,753 @@
+"""Expansion of words: from tokens to the words that a command gets.
+
+In: tokens, and the state they are expanded in.  Out: `Word`s or `Text`s.  Order and rules are bash's: braces,
+tilde, parameters, substitutions and arithmetic, splitting by IFS, file names, removal of quotes.  An unknown
+value stays unknown; unquoted and alone it may be any number of words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from preflight.execution import Word
+from preflight.shell import lookup
+from preflight.shell.arithmetic import Access, Evaluation, Invalid
+from preflight.shell.brace import TooMany, expand_braces
+from preflight.shell.lexer import (
+    Arithmetic,
+    Literal,
+    Open,
+    Parameter,
+    Part,
+    Placeholder,
+    Substitution,
+    Token,
+)
+from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
+from preflight.shell.pattern import Characters, is_pattern, match_files
+from preflight.shell.pieces import EMPTY, cut, extent, forget, rewrite, route, slice_text
+from preflight.shell.state import Element, State
+from preflight.source import Span
+from preflight.values import PLACEHOLDER, Assumption, Piece, Text, Unknown
+
+if TYPE_CHECKING:
+    from preflight.shell.evaluate import Evaluator
+    from preflight.shell.syntax import Syntax
+
+
+class Stop(Exception):
+    """The shell gives up: a required parameter is missing (`exit`), or an expression is wrong."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class Fragment(NamedTuple):
+    """A piece on its way into a word. `kind`: text, break (a new word begins), empty (quotes were here)."""
+
+    piece: Piece | None
+    quoted: bool = True
+    split: bool = False
+    kind: str = "text"
+    element: Span | None = None
+    many: bool = False
+
+
+BREAK = Fragment(None, kind="break")
+QUOTES = Fragment(None, kind="empty")
+MAXIMUM_LENGTH = 1_000_000
+
+
+class Expansion:
+    """Expands words of one source in one state."""
+
+    def __init__(self, evaluator: Evaluator, syntax: Syntax, state: State) -> None:
+        self.evaluator = evaluator
+        self.syntax = syntax
+        self.source = syntax.source
+        self.state = state
+        self.routing = False
+
+    # ---------------------------------------------------------------- whole words
+
+    def words(self, tokens: Iterable[Token]) -> list[Word]:
+        """The words of a command line."""
+        out: list[Word] = []
+        for token in tokens:
+            plain = token.plain
+            if plain is not None and not _SPECIAL.search(plain):
+                span = Span(self.source, token.start, token.end)
+                out.append(Word(Text((Piece(plain, Span(self.source, token.start, token.end)),)), span))
+                continue
+            try:
+                variants = expand_braces(token.parts)
+            except TooMany:
+                span = Span(self.source, token.start, token.end)
+                out.append(Word(Text.missing(Unknown("branches", span.text[:200]), span), span, True))
+                continue
+            for parts in variants:
+                out.extend(self._fields(Token(token.start, token.end, parts)))
+        return out
+
+    def single(self, token: Token, *, assignment: bool = False, flatten: bool = False) -> Text:
+        """A word that is not split: the value of an assignment, a file name, a here-string."""
+        plain = token.plain
+        if plain is not None and "~" not in plain:
+            return Text((Piece(plain, Span(self.source, token.start, token.end)),))
+        routing, self.routing = self.routing, True
+        fragments = self._fragments(token, assignment=assignment)
+        self.routing = routing
+        pieces: list[Piece] = []
+        separator = self._separator() if flatten else " "
+        for fragment in fragments:
+            if fragment.kind == "break":
+                if separator:
+                    pieces.append(Piece(separator, Span(self.source, token.start, token.end)))
+            elif fragment.piece is not None:
+                pieces.append(fragment.piece)
+        if sum(len(piece.text) for piece in pieces) > MAXIMUM_LENGTH:
+            span = Span(self.source, token.start, token.end)
+            return Text.missing(Unknown("branches", span.text[:200]), span)
+        return Text(pieces)
+
+    def pattern(self, token: Token) -> tuple[Characters | None, Text]:
+        """A word as a pattern: its characters, each stretch quoted or not; None where unknown."""
+        fragments = self._fragments(token)
+        stretches: list[tuple[str, bool]] = []
+        pieces: list[Piece] = []
+        known = True
+        for fragment in fragments:
+            if fragment.kind == "break":
+                stretches.append((" ", True))
+            elif fragment.piece is not None:
+                pieces.append(fragment.piece)
+                known = known and fragment.piece.unknown is None
+                if fragment.piece.text:
+                    stretches.append((fragment.piece.text, fragment.quoted))
+        return (tuple(stretches) if known else None), Text(pieces)
+
+    def document(self, start: int, end: int, *, stripped: bool, literal: bool) -> Text:
+        """The text of a here-document."""
+        out: list[Text] = []
+        data = self.source.data
+        ranges = [(start, end)]
+        if stripped:
+            ranges = []
+            at = start
+            while at < end:
+                newline = data.find(b"\n", at, end)
+                stop = end if newline < 0 else newline + 1
+                while at < stop and data[at] == 0x09:
+                    at += 1
+                ranges.append((at, stop))
+                at = stop
+        for low, high in ranges:
+            parts: list[Part] = []
+            if literal:
+                self.syntax.lexer.literal(low, high, True, parts)
+            else:
+                self.syntax.lexer.quoted(low, high, parts, document=True)
+            out.append(self.single(Token(low, high, tuple(parts)), flatten=True))
+        return EMPTY.joined(*out)
+
+    def _separator(self) -> str:
+        variable = self.state.variables.get("IFS")
+        if variable is None or variable.scalar is None:
+            return " "
+        value = variable.scalar.value
+        return " " if value is None else value[:1]
+
+    # ---------------------------------------------------------------- fields
+
+    def _fields(self, token: Token) -> list[Word]:
+        use = Span(self.source, token.start, token.end)
+        fields = _Fields(self._separators(), use)
+        for fragment in self._fragments(token):
+            fields.add(fragment)
+        out: list[Word] = []
+        for word, quoting in fields.finish():
+            if quoting is not None and "f" not in self.state.options and word.text.known:
+                out.extend(self._paths(word, quoting))
+            else:
+                out.append(word)
+        if fields.fell and len(out) > 1:
+            self.evaluator.remarks.note_split(self.state, token, self.source, out)
+        return out
+
+    def _separators(self) -> str:
+        variable = self.state.variables.get("IFS")
+        if variable is None or variable.scalar is None:
+            return " \t\n"
+        value = variable.scalar.value
+        return " \t\n" if value is None else value
+
+    def _paths(self, word: Word, quoting: Characters) -> list[Word]:
+        """File names that a pattern stands for; the pattern itself where nothing matches."""
+        extended = "extglob" in self.state.options
+        if not is_pattern(quoting, extended):
+            return [word]
+        directory = self.state.directory.value if self.state.directory is not None else None
+        text = "".join(stretch for stretch, _ in quoting)
+        found = None
+        if len(text) < 2000 and (directory is not None or text.startswith("/")):
+            found = match_files(quoting, directory, self.evaluator.context.files, extended=extended)
+        if found is None:
+            unknown = Unknown("file", text)
+            return [Word(Text.missing(unknown, word.span), word.span, True)]
+        if not found:
+            return [] if "nullglob" in self.state.options else [word]
+        return [Word(rewrite(path, word.text, word.span), word.span) for path in found]
+
+    def _fragments(self, token: Token, *, assignment: bool = False) -> list[Fragment]:
+        out: list[Fragment] = []
+        parts = token.parts
+        for number, part in enumerate(parts):
+            if isinstance(part, Literal):
+                tilde = not part.quoted and "~" in part.text
+                if tilde and (number == 0 or assignment):
+                    self._tilde(part, number == 0, assignment, out)
+                else:
+                    span = Span(self.source, part.start, part.end)
+                    out.append(Fragment(Piece(part.text, span), part.quoted))
+            elif isinstance(part, Open):
+                if not self._only_lists(part, parts, number):
+                    out.append(QUOTES)
+            elif isinstance(part, Parameter):
+                out.extend(self.parameter(part))
+            elif isinstance(part, Placeholder):
+                out.append(Fragment(part.piece, part.quoted, not part.quoted))
+            elif isinstance(part, Arithmetic):
+                text = self.arithmetic(part)
+                out.extend(Fragment(piece, True) for piece in text.pieces)
+            else:
+                out.extend(self._substitution(part))
+        return out
+
+    def _only_lists(self, mark: Open, parts: tuple[Part, ...], number: int) -> bool:
+        """Whether the quotes hold nothing but `$@` and its like, which may be no word at all."""
+        inside = [p for p in parts[number + 1 :] if p.start >= mark.start and p.end <= mark.end]
+        return bool(inside) and all(isinstance(p, Parameter) and _is_list(p, self) for p in inside)
+
+    def _tilde(self, part: Literal, first: bool, assignment: bool, out: list[Fragment]) -> None:
+        span = Span(self.source, part.start, part.end)
+        segments = part.text.split(":") if assignment else [part.text]
+        for index, segment in enumerate(segments):
+            if index:
+                out.append(Fragment(Piece(":", span), False))
+            if segment.startswith("~") and (first or index) and re.fullmatch(r"~(/.*)?", segment, re.S):
+                home, _ = lookup.read(self, "HOME", "~", span)
+                text = home if home is not None else Text.missing(Unknown("node", "~"), span)
+                out.extend(Fragment(piece, True) for piece in text.pieces)
+                segment = segment[1:]
+            elif segment.startswith("~") and (first or index) and re.match(r"~[+\-\w]", segment):
+                out.append(Fragment(Piece(segment, span, Unknown("node", segment)), True))
+                continue
+            if segment:
+                out.append(Fragment(Piece(segment, span), False))
+
+    def _substitution(self, part: Substitution) -> list[Fragment]:
+        span = Span(self.source, part.start, part.end)
+        if part.kind in "<>":
+            self.evaluator.capture(self, part)
+            return [Fragment(Piece(span.text, span, Unknown("command", span.text)), True)]
+        text = self.evaluator.capture(self, part)
+        return [Fragment(piece, part.quoted, not part.quoted) for piece in text.pieces]
+
+    # ---------------------------------------------------------------- arithmetic
+
+    def arithmetic(self, part: Arithmetic) -> Text:
+        span = Span(self.source, part.start, part.end)
+        value, used = self.compute(*part.inside)
+        if value is None:
+            return forget(used, span.text, span)
+        pieces = [piece for text in used for piece in text.pieces]
+        basis = next((text for text in used if text.pieces), EMPTY)
+        assumptions = tuple(dict.fromkeys(a for piece in pieces for a in piece.assumptions))
+        return Text((Piece(str(value), span, None, basis.steps[:4], assumptions),))
+
+    def compute(self, start: int, end: int) -> tuple[int | None, list[Text]]:
+        """The value of an expression, and the texts that it was made of."""
+        parts: list[Part] = []
+        self.syntax.lexer.quoted(start, end, parts)
+        basis = self.single(Token(start, end, tuple(parts)))
+        return self.calculate(basis)
+
+    def calculate(self, basis: Text) -> tuple[int | None, list[Text]]:
+        shown = "".join(PLACEHOLDER if p.unknown else p.text for p in basis.pieces).replace('"', "")
+        evaluation = Evaluation(Access(self._read_number, self._write_number))
+        try:
+            value = evaluation.evaluate(shown)
+        except Invalid:
+            if not basis.known or any(not text.known for text in evaluation.used):
+                return None, [basis, *evaluation.used]
+            raise Stop("discard") from None
+        pieces = [Text((p,)) for p in basis.pieces if p.unknown or p.assumptions]
+        return value, [*pieces, *evaluation.used]
+
+    def _read_number(self, name: str, index: str | None) -> Text:
+        span = Span(self.source, 0, 0)
+        if index is not None:
+            text = lookup.read_element(self, name, Text((Piece(index, span),)), f"${{{name}[{index}]}}", span)
+        else:
+            text, _ = lookup.read(self, name, f"${name}", span)
+        return text if text is not None else EMPTY
+
+    def _write_number(self, name: str, index: str | None, value: int | None) -> None:
+        span = Span(self.source, 0, 0)
+        text = (
+            Text.missing(Unknown("branches", f"${name}"), span)
+            if value is None
+            else Text((Piece(str(value), span),))
+        )
+        key = None if index is None else Text((Piece(index, span),))
+        lookup.assign(self, name, key, text, span)
+
+    # ---------------------------------------------------------------- parameters
+
+    def parameter(self, part: Parameter) -> list[Fragment]:
+        """What `$name` or `${...}` stands for."""
+        span = Span(self.source, part.start, part.end)
+        shown = span.text
+        if part.prefix == "!":
+            return self._indirect(part, shown, span)
+        if _is_list(part, self):
+            return self._list(part, shown, span)
+        if part.index is not None:
+            key = self.subscript(part.index)
+            text, absent = lookup.read_element(self, part.name, key, shown, span), False
+            if text is None and part.prefix == "":
+                text, absent = lookup.read_absent_element(self, part.name, shown, span)
+        else:
+            text, absent = lookup.read(self, part.name, shown, span)
+        if part.prefix == "#":
+            return self._length(text, shown, span)
+        if not part.operator:
+            if text is None:
+                if "u" in self.state.options and not self.state.guarded:
+                    raise Stop("exit")
+                self.evaluator.remarks.note_unset(self.state, part, self.source)
+                return []
+            text = self._routed(text, part.name, span)
+            numeric = part.name in ("#", "?")
+            return [
+                Fragment(piece, part.quoted or numeric, not (part.quoted or numeric)) for piece in text.pieces
+            ]
+        if part.operator.lstrip(":") in ("-", "=", "?", "+") and part.operator != ":":
+            return self._default(part, text, absent, shown, span)
+        changed = self._change(part, text if text is not None else EMPTY, shown, span)
+        changed = self._routed(changed, part.name, span)
+        return [Fragment(piece, part.quoted, not part.quoted) for piece in changed.pieces]
+
+    def _routed(self, text: Text, name: str, span: Span) -> Text:
+        """On the way into another value, the use is part of the trail."""
+        return route(text, name, span) if self.routing and name.isidentifier() else text
+
+    def subscript(self, index: tuple[int, int]) -> Text:
+        return self.single(self.syntax.lexer.argument(index[0], index[1], False))
+
+    def _argument(self, part: Parameter) -> list[Fragment]:
+        assert part.argument is not None
+        token = self.syntax.lexer.argument(*part.argument, part.quoted)
+        tilde = bool(token.parts) and isinstance(token.parts[0], Literal)
+        fragments = self._fragments(token) if tilde or token.parts else []
+        if part.quoted:
+            return [f._replace(quoted=True, split=False) for f in fragments]
+        return [f._replace(split=True) if not f.quoted and f.kind == "text" else f for f in fragments]
+
+    def _default(
+        self, part: Parameter, text: Text | None, absent: bool, shown: str, span: Span
+    ) -> list[Fragment]:
+        kind = part.operator[-1]
+        null = self._is_null(part, text, absent)
+        if kind == "+":
+            if null is None:
+                assert text is not None
+                return self._made(part, forget((text,), shown, span))
+            return [] if null else self._argument(part)
+        if null is False:
+            assert text is not None
+            return self._made(part, self._routed(text, part.name, span))
+        if kind == "?":
+            if null:
+                raise Stop("exit")
+            assert text is not None
+            self.state.facts["empty", text.unknowns[:1]] = False
+            return self._made(part, text)
+        if null is None:
+            assert text is not None
+            strict = self.evaluator.context.strict_environment
+            if not absent or strict:
+                name = text.unknowns[0].name if text.unknowns else None
+                reason = text.unknowns[0].reason if text.unknowns else "environment"
+                return self._made(part, Text.missing(Unknown(reason, shown, name), span))
+        fragments = self._argument(part)
+        value = Text(f.piece for f in fragments if f.piece is not None)
+        if null is None:
+            assumption = Assumption(part.name, value.display(), self._argument_span(part))
+            fragments = _with_assumption(fragments, assumption, self._argument_span(part), part.quoted)
+            value = Text(f.piece for f in fragments if f.piece is not None)
+        if kind == "=":
+            key = self.subscript(part.index) if part.index is not None else None
+            lookup.assign(self, part.name, key, value, span)
+        return fragments
+
+    def _argument_span(self, part: Parameter) -> Span:
+        assert part.argument is not None
+        low, high = part.argument
+        return Span(self.source, low, high) if high > low else Span(self.source, part.start, part.end)
+
+    def _is_null(self, part: Parameter, text: Text | None, absent: bool) -> bool | None:
+        """Whether the default applies; None where that is not known."""
+        if text is None:
+            return True
+        colon = len(part.operator) == 2
+        if text.known:
+            return colon and text.value == ""
+        if any(piece.unknown is None and piece.text for piece in text.pieces):
+            return False
+        if self.state.facts.get(("empty", text.unknowns[:1])) is False:
+            return False
+        return None if absent or colon else False
+
+    def _made(self, part: Parameter, text: Text) -> list[Fragment]:
+        return [Fragment(piece, part.quoted, not part.quoted) for piece in text.pieces]
+
+    def _length(self, text: Text | None, shown: str, span: Span) -> list[Fragment]:
+        if text is None:
+            return [Fragment(Piece("0", span), True)]
+        value = text.value
+        made = forget((text,), shown, span) if value is None else rewrite(str(len(value)), text, span)
+        return [Fragment(piece, True) for piece in made.pieces]
+
+    def _change(self, part: Parameter, text: Text, shown: str, span: Span) -> Text:
+        operator = part.operator
+        assert part.argument is not None
+        start, end = part.argument
+        if operator in ("#", "##", "%", "%%"):
+            pattern, _ = self.pattern(self.syntax.lexer.argument(start, end, False))
+            return remove_affix(text, operator, pattern, shown, span)
+        if operator in ("/", "//", "/#", "/%"):
+            middle = self._slash(start, end)
+            pattern, _ = self.pattern(self.syntax.lexer.argument(start, middle, False))
+            replacement = EMPTY
+            if middle < end:
+                replacement = self.single(self.syntax.lexer.argument(middle + 1, end, part.quoted))
+            return substitute(text, operator, pattern, replacement, shown, span)
+        if operator in ("^", "^^", ",", ",,"):
+            pattern, _ = self.pattern(self.syntax.lexer.argument(start, end, False))
+            return change_letters(text, operator, pattern, shown, span)
+        if operator == "@":
+            return transform(text, self.source.data[start:end].decode("latin-1"), shown, span)
+        if operator == ":":
+            return self._substring(text, start, end, shown, span)
+        return forget((text,), shown, span)
+
+    def _slash(self, at: int, end: int) -> int:
+        """The slash between pattern and replacement."""
+        data = self.source.data
+        begin = at
+        while at < end:
+            if data[at] == 0x2F and at > begin:
+                return at
+            at = self.syntax.lexer._skip(at, end)
+        return min(at, end)
+
+    def _bounds(self, start: int, end: int) -> tuple[int | None, int | None, bool, list[Text]]:
+        """Offset and length of a substring: (offset, length, whether a length was given)."""
+        data, at, depth = self.source.data, start, 0
+        while at < end:
+            character = data[at]
+            if character == 0x3A and not depth:
+                break
+            depth += {0x28: 1, 0x29: -1, 0x3F: 1}.get(character, 0)
+            if character == 0x3A:
+                depth -= 1
+            at = self.syntax.lexer._skip(at, end)
+        at = min(at, end)
+        offset, used = self.compute(start, at)
+        length, more = self.compute(at + 1, end) if at < end else (None, [])
+        return offset, length, at < end, [*used, *more]
+
+    def _substring(self, text: Text, start: int, end: int, shown: str, span: Span) -> Text:
+        offset, length, given, used = self._bounds(start, end)
+        value = text.value
+        if value is None or offset is None or (given and length is None):
+            return forget((text, *used), shown, span)
+        size = len(value)
+        low = offset if offset >= 0 else size + offset
+        if low < 0 or low > size:
+            return EMPTY
+        high = size if length is None else low + length if length >= 0 else size + length
+        if high < low:
+            raise Stop("discard")
+        return slice_text(text, low, min(high, size))
+
+    def _indirect(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
+        if part.operator in ("*", "@") and part.argument is not None and part.argument[0] == part.argument[1]:
+            names = sorted(
+                n for n, v in self.state.variables.items() if n.startswith(part.name) and v.value is not None
+            )
+            closed = self.evaluator.context.closed_environment
+            if not closed:
+                return self._made(part, Text.missing(Unknown("environment", shown), span))
+            return self._elements(
+                [Element(Text((Piece(n, span),)), span) for n in names], part, part.operator
+            )
+        if part.index is not None and not part.operator:
+            raw = self.source.data[part.index[0] : part.index[1]]
+            if raw in (b"@", b"*"):
+                keys = lookup.keys(self, part.name)
+                if keys is None:
+                    return self._made(part, Text.missing(Unknown("branches", shown), span))
+                items = [Element(Text((Piece(str(key), span),)), span) for key in keys]
+                return self._elements(items, part, raw.decode())
+        key = self.subscript(part.index) if part.index is not None else None
+        if key is not None:
+            text: Text | None = lookup.read_element(self, part.name, key, shown, span)
+        else:
+            text, _ = lookup.read(self, part.name, shown, span)
+        if text is None:
+            return []
+        target = text.value
+        if target is None:
+            return self._made(part, forget((text,), shown, span))
+        found = re.fullmatch(r"([A-Za-z_]\w*|\d+|[@*#?])(?:\[(.*)\])?", target, re.S)
+        if found is None:
+            return self._made(part, Text.missing(Unknown("syntax", shown), span))
+        if found[2] is not None or found[1] in ("@", "*"):
+            return self._indirect_element(part, found, shown, span)
+        return self.parameter(part._replace(prefix="", name=found[1], index=None))
+
+    def _indirect_element(
+        self, part: Parameter, found: re.Match[str], shown: str, span: Span
+    ) -> list[Fragment]:
+        subscript = found[2]
+        if found[1] in ("@", "*") or subscript in ("@", "*"):
+            items = lookup.elements(self, found[1])
+            if items is None:
+                return self._made(part, Text.missing(Unknown("branches", shown), span))
+            return self._elements(items, part, subscript or found[1])
+        element = lookup.read_element(self, found[1], Text((Piece(subscript, span),)), shown, span)
+        return self._made(part, element) if element is not None else []
+
+    # ---------------------------------------------------------------- lists
+
+    def _list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
+        """`$@`, `$*`, `${a[@]}`, `${a[*]}` and what operators make of them."""
+        kind = (
+            part.name if part.name in ("@", "*") else self.source.data[part.index[0] : part.index[1]].decode()
+        )  # type: ignore[index]
+        items = lookup.elements(self, part.name)
+        if items is None:
+            return self._unknown_list(part, shown, span)
+        if part.prefix == "#":
+            if any(item.many for item in items):
+                reason = items[0].text.unknowns[0].reason if items[0].text.unknowns else "positional"
+                return [Fragment(Piece(shown, span, Unknown(reason, shown)), True)]
+            return [Fragment(Piece(str(len(items)), span), True)]
+        operator = part.operator
+        if operator.lstrip(":") in ("-", "=", "?", "+") and operator != ":":
+            joined = Text(piece for item in items for piece in item.text.pieces)
+            null = not items or (len(operator) == 2 and len(items) == 1 and joined.value == "")
+            if operator[-1] == "+":
+                return [] if null else self._argument(part)
+            if null:
+                if operator[-1] == "?":
+                    raise Stop("exit")
+                return self._argument(part)
+        elif operator == ":":
+            assert part.argument is not None
+            sliced = self._slice(part, items, *part.argument)
+            if sliced is None:
+                return self._made(part, Text.missing(Unknown("branches", shown), span))
+            items = sliced
+        elif operator:
+            items = [
+                item if item.many else Element(self._change(part, item.text, shown, span), item.span)
+                for item in items
+            ]
+        if not items and part.index is not None:
+            self.evaluator.remarks.note_unset(self.state, part, self.source)
+        return self._elements(items, part, kind)
+
+    def _unknown_list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
+        if part.name in ("@", "*"):
+            unknown = Unknown("positional", shown)
+        else:
+            variable = self.state.variables.get(part.name)
+            value = variable.value if variable is not None else None
+            unknown = (
+                value.unknowns[0]
+                if isinstance(value, Text) and value.unknowns
+                else Unknown("branches", shown)
+            )
+        if part.prefix == "#":
+            return [Fragment(Piece(shown, span, unknown), True)]
+        return [Fragment(Piece(shown, span, unknown), False, True, element=span, many=True)]
+
+    def _slice(self, part: Parameter, items: list[Element], start: int, end: int) -> list[Element] | None:
+        offset, length, given, _ = self._bounds(start, end)
+        if offset is None or (given and length is None):
+            return None
+        variable = self.state.variables.get(part.name)
+        if variable is not None and isinstance(variable.value, dict) and not variable.associative:
+            keys = sorted(variable.value)
+            if offset < 0:
+                offset = (keys[-1] + 1 if keys else 0) + offset
+            chosen = [variable.value[key] for key in keys if key >= offset]
+        elif part.name in ("@", "*"):
+            zero = Element(self.state.zero, Span(self.source, part.start, part.end))
+            everything = [zero, *items]
+            low = offset if offset >= 0 else len(everything) + offset
+            head = everything[:low]
+            if any(item.many for item in head):
+                return None
+            chosen = everything[low:] if low >= 0 else []
+        else:
+            chosen = items[offset:] if offset >= 0 else items[len(items) + offset :]
+        if given:
+            assert length is not None
+            if any(item.many for item in chosen[:length]):
+                return None
+            chosen = chosen[:length]
+        return chosen
+
+    def _elements(self, items: list[Element], part: Parameter, kind: str) -> list[Fragment]:
+        out: list[Fragment] = []
+        separate = kind == "@" or not part.quoted
+        for number, item in enumerate(items):
+            if number:
+                if separate:
+                    out.append(BREAK)
+                else:
+                    separator = self._separator()
+                    if separator:
+                        out.append(Fragment(Piece(separator, Span(self.source, part.start, part.end)), True))
+            if part.quoted and separate:
+                out.append(QUOTES._replace(element=item.span))
+            for piece in item.text.pieces:
+                out.append(
+                    Fragment(
+                        piece, part.quoted, not part.quoted, element=item.span, many=item.many and separate
+                    )
+                )
+        if items and part.quoted and not separate:
+            out.append(QUOTES)
+        return out
+
+
+def _is_list(part: Parameter, expansion: Expansion) -> bool:
+    if part.prefix == "!":
+        return False
+    if part.index is not None:
+        return expansion.source.data[part.index[0] : part.index[1]] in (b"@", b"*")
+    return part.name in ("@", "*")
+
+
+def _with_assumption(
+    fragments: list[Fragment], assumption: Assumption, span: Span, quoted: bool
+) -> list[Fragment]:
+    out, done = [], False
+    for fragment in fragments:
+        if fragment.piece is not None:
+            piece = fragment.piece
+            piece = piece._replace(assumptions=(*piece.assumptions, assumption))
+            fragment = fragment._replace(piece=piece)
+            done = True
+        out.append(fragment)
+    if not done:
+        out.append(Fragment(Piece("", span, None, (), (assumption,)), quoted, not quoted))
+    return out
+
+
+_SPECIAL = re.compile(r"[*?\[{~]|[@+!]\(")
+
+
+class _Fields:
+    """Collects fragments into words."""
+
+    def __init__(self, separators: str, use: Span) -> None:
+        self.separators = separators
+        self.white = "".join(c for c in separators if c in " \t\n")
+        self.use = use
+        self.words: list[tuple[Word, Characters | None]] = []
+        self.current: list[Fragment] = []
+        self.open = False
+        self.fell = False
+
+    def add(self, fragment: Fragment) -> None:
+        if fragment.kind == "break":
+            self._close()
+        elif fragment.kind == "empty":
+            self.open = True
+            self.current.append(fragment)
+        elif fragment.piece is not None:
+            if not fragment.split or fragment.piece.unknown is not None or not self.separators:
+                if fragment.piece.text or fragment.piece.unknown:
+                    self.open = True
+                self.current.append(fragment)
+            else:
+                self._split(fragment)
+
+    def _split(self, fragment: Fragment) -> None:
+        piece = fragment.piece
+        assert piece is not None
+        text, at, size = piece.text, 0, len(piece.text)
+        if not text:
+            self.current.append(fragment)
+            return
+        while at < size:
+            stop = at
+            while stop < size and text[stop] not in self.separators:
+                stop += 1
+            if stop > at:
+                self.open = True
+                self.current.append(fragment._replace(piece=cut(piece, at, stop)))
+            if stop >= size:
+                break
+            at, hard = stop, False
+            while at < size and text[at] in self.separators:
+                if text[at] not in self.white:
+                    if hard:
+                        break
+                    hard = True
+                at += 1
+            if self.open or hard:
+                self.fell = True
+                self.open = True
+                self._close()
+
+    def _close(self) -> None:
+        if self.open:
+            self.words.append(self._word())
+        self.current = []
+        self.open = False
+
+    def _word(self) -> tuple[Word, Characters | None]:
+        fragments = [f for f in self.current if f.piece is not None and (f.piece.text or f.piece.unknown)]
+        pieces = [f.piece for f in self.current if f.piece is not None]
+        kept = [p for p in pieces if p.text or p.unknown or p.assumptions]
+        many = bool(fragments) and all(
+            f.many or (f.split and f.piece is not None and f.piece.unknown is not None) for f in fragments
+        )
+        spans = {f.element for f in self.current if f.element is not None}
+        own = all(f.element is not None for f in self.current)
+        wild = [(f.piece.text, f.quoted) for f in fragments if f.piece is not None]
+        quoting = tuple(wild) if any(not q and _SPECIAL.search(t) for t, q in wild) else None
+        span = next(iter(spans)) if len(spans) == 1 and own else None
+        return Word(Text(kept), span or self.use, many), quoting
+
+    def finish(self) -> list[tuple[Word, Characters | None]]:
+        self._close()
+        if not self.fell or len(self.words) < 2:
+            return self.words
+        return [
+            (
+                word._replace(span=extent(word.text.pieces, word.span)) if word.span == self.use else word,
+                quoting,
+            )
+            for word, quoting in self.words
+        ]

@@ -1,0 +1,167 @@
+"""Joining paths: which states may go on as one, and what they then know.
+
+In: the states after a branch.  Out: fewer states.  Conditions that turn out not to matter are dropped; past the
+budget all states become one, whose differing variables are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from preflight.execution import Condition
+from preflight.shell.state import Arguments, Element, State, Variable, same_value
+from preflight.source import Source, Span
+from preflight.values import Text, Unknown
+
+BUDGET = 24
+"""Paths that are followed side by side."""
+
+Conditions = tuple[Condition, ...]
+
+
+def opposite(condition: Condition) -> Condition:
+    return condition._replace(taken=not condition.taken)
+
+
+def reduce_pair(left: Conditions, right: Conditions) -> Conditions | None:
+    """One set of conditions for two paths that together cover it exactly, or None."""
+    if left == right:
+        return left
+    if len(left) == len(right):
+        differing = [n for n, (a, b) in enumerate(zip(left, right, strict=True)) if a != b]
+        if len(differing) == 1 and left[differing[0]] == opposite(right[differing[0]]):
+            return left[: differing[0]] + left[differing[0] + 1 :]
+    short, long = sorted((left, right), key=len)
+    return short if set(short) <= set(long) else None
+
+
+def reduce_conditions(paths: Sequence[Conditions]) -> Conditions:
+    """The conditions that all of several paths have in common, after pairs that cancel out."""
+    found = list(dict.fromkeys(paths))
+    changed = True
+    while changed and len(found) > 1:
+        changed = False
+        for first in range(len(found)):
+            for second in range(first + 1, len(found)):
+                one = reduce_pair(found[first], found[second])
+                if one is not None:
+                    del found[second]
+                    found[first] = one
+                    changed = True
+                    break
+            if changed:
+                break
+    common = found[0]
+    for other in found[1:]:
+        others = set(other)
+        common = tuple(condition for condition in common if condition in others)
+    return common
+
+
+def merge(left: State, right: State) -> State:
+    """One state for two that are alike."""
+    left.conditions = reduce_conditions((left.conditions, right.conditions))
+    if left.facts != right.facts:
+        left.facts = {k: v for k, v in left.facts.items() if right.facts.get(k, _ABSENT) == v}
+    if left.question != right.question:
+        left.question = None
+    return left
+
+
+_ABSENT = object()
+
+
+def join(states: list[State]) -> list[State]:
+    """Make states that are alike one; past the budget, make all one."""
+    if len(states) < 2:
+        return states
+    out: list[State] = []
+    for state in states:
+        for number, other in enumerate(out):
+            if state.same(other):
+                out[number] = merge(other, state)
+                break
+        else:
+            out.append(state)
+    active = [state for state in out if state.flow is None]
+    if len(active) > BUDGET:
+        return [state for state in out if state.flow is not None] + _collapse(active)
+    return out
+
+
+def settle(states: list[State], before: Conditions) -> list[State]:
+    """After a branch: where one side gave up with an error, the other side is simply what happens."""
+    dead = [s for s in states if s.flow is not None and s.flow.kind == "exit" and s.status != 0]
+    if not dead or len(dead) == len(states):
+        return states
+    live = [s for s in states if s not in dead]
+    ended = {s.conditions[-1] for s in dead if len(s.conditions) > len(before)}
+    ended -= {c for s in live for c in s.conditions}
+    gone = {opposite(condition) for condition in ended}
+    for state in live:
+        state.conditions = tuple(c for c in state.conditions if c not in gone)
+    return live
+
+
+def _collapse(states: list[State]) -> list[State]:
+    """All states as one; joined in two steps so that output and locals stay apart."""
+    groups: list[list[State]] = []
+    for state in states:
+        for group in groups:
+            first = group[0]
+            if len(first.locals) == len(state.locals) and (first.output is None) == (state.output is None):
+                group.append(state)
+                break
+        else:
+            groups.append([state])
+    return [_fuse(group) for group in groups]
+
+
+def _fuse(states: list[State]) -> State:
+    first = states[0]
+    span = Span(Source("<branches>", b""), 0, 0)
+    for other in states[1:]:
+        for name in list(dict.fromkeys((*first.variables, *other.variables))):
+            one, two = first.variables.get(name), other.variables.get(name)
+            if one is two:
+                continue
+            if (
+                one is not None
+                and two is not None
+                and one[1:] == two[1:]
+                and same_value(one.value, two.value)
+            ):
+                continue
+            first.put(name, _either(name, one, two, span))
+        if not _equal_arguments(first.arguments, other.arguments):
+            first.arguments = Arguments((), True, first.arguments.base)
+        if first.status != other.status:
+            first.status, first.question = None, None
+        if first.directory is not other.directory:
+            same = first.directory is not None and other.directory is not None
+            if not same or first.directory.display() != other.directory.display():  # type: ignore[union-attr]
+                first.directory = None
+        if first.output is not None and first.output != other.output:
+            first.output = Text.missing(Unknown("branches", "output"), span).pieces
+        first.options = first.options & other.options
+        first.functions = {**other.functions, **first.functions}
+        first.files = {k: v for k, v in first.files.items() if k in other.files}
+        first.facts = {k: v for k, v in first.facts.items() if other.facts.get(k, _ABSENT) == v}
+        first.conditions = reduce_conditions((first.conditions, other.conditions))
+        first.missing = first.missing or other.missing
+    return first
+
+
+def _either(name: str, one: Variable | None, two: Variable | None, span: Span) -> Variable:
+    some = one or two
+    assert some is not None
+    exported = bool(one and one.exported) or bool(two and two.exported)
+    if isinstance(some.value, dict) and not some.associative:
+        text = Text.missing(Unknown("branches", f"${{{name}[@]}}"), span)
+        return some._replace(value={0: Element(text, span, True)}, exported=exported)
+    where = some.value.pieces[0].span if isinstance(some.value, Text) and some.value.pieces else span
+    return some._replace(value=Text.missing(Unknown("branches", f"${name}"), where), exported=exported)
+
+
+def _equal_arguments(left: Arguments, right: Arguments) -> bool:
+    return left is right or left == right

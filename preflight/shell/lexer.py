@@ -1,0 +1,745 @@
+"""Words of bash: from bytes to parts (literals, expansions, substitutions).
+
+In: a source and a range of it.  Out: `Simple` commands and their `Token`s, made of parts that still point at
+their bytes.  Nothing is expanded here.  Refuses (`Unreadable`) what bash itself would not read: an unclosed
+quote or brace, and nesting beyond any sensible depth.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from preflight.values import PLACEHOLDER, Piece
+
+MAXIMUM_DEPTH = 60
+"""How deep quotes, braces and substitutions may nest."""
+
+
+class Unreadable(Exception):
+    """The text is not bash; `start` is where reading stopped making sense."""
+
+    def __init__(self, message: str, start: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+
+
+class Literal(NamedTuple):
+    """Characters that stand for themselves."""
+
+    start: int
+    end: int
+    text: str
+    quoted: bool
+
+
+class Parameter(NamedTuple):
+    """`$name` and `${...}`. `prefix` is `#` or `!`; `argument` the range of what follows the operator."""
+
+    start: int
+    end: int
+    quoted: bool
+    name: str
+    index: tuple[int, int] | None = None
+    prefix: str = ""
+    operator: str = ""
+    argument: tuple[int, int] | None = None
+
+
+class Substitution(NamedTuple):
+    """`$(...)`, backquotes, `<(...)` and `>(...)`; `kind` is `$`, a backquote, `<` or `>`."""
+
+    start: int
+    end: int
+    quoted: bool
+    kind: str
+    inside: tuple[int, int]
+
+
+class Arithmetic(NamedTuple):
+    start: int
+    end: int
+    quoted: bool
+    inside: tuple[int, int]
+
+
+class Placeholder(NamedTuple):
+    """An unknown piece of derived text."""
+
+    start: int
+    end: int
+    quoted: bool
+    piece: Piece
+
+
+class Open(NamedTuple):
+    """Marks a quoted stretch, so that `""` is a word and `"$@"` knows its quotes."""
+
+    start: int
+    end: int
+    quoted: bool = True
+
+
+Part = Literal | Parameter | Substitution | Arithmetic | Placeholder | Open
+
+
+class Token(NamedTuple):
+    """One word as written."""
+
+    start: int
+    end: int
+    parts: tuple[Part, ...]
+
+    @property
+    def plain(self) -> str | None:
+        """The text of a word without quotes or expansions."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], Literal) and not self.parts[0].quoted:
+            return self.parts[0].text
+        return None
+
+
+class Assignment(NamedTuple):
+    """`name=value`, `name+=value`, `name[index]=value`, `name=(elements)`."""
+
+    start: int
+    end: int
+    name: str
+    index: tuple[int, int] | None
+    append: bool
+    value: Token | None
+    elements: tuple[tuple[Token | None, bool, Token], ...] | None = None
+    """For arrays: (subscript or None, append, value)."""
+
+
+class Redirect(NamedTuple):
+    start: int
+    end: int
+    descriptor: str | None
+    operator: str
+    target: Token | None
+    body: tuple[int, int] | None = None
+    """Of a here-document: the range of its lines."""
+    literal: bool = False
+    """A here-document whose delimiter is quoted."""
+
+
+class Simple(NamedTuple):
+    start: int
+    end: int
+    assignments: tuple[Assignment, ...]
+    arguments: tuple[Token | Assignment, ...]
+    redirects: tuple[Redirect, ...]
+
+
+DECLARATIONS = frozenset(("declare", "typeset", "local", "export", "readonly"))
+
+_PLAIN = re.compile(rb"[^\s;&|<>()'\"`$\\]+")
+_DOUBLE = re.compile(rb"[^\"`$\\]+")
+_ARGUMENT = re.compile(rb"[^'\"`$\\]+")
+_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = re.compile(rb"([A-Za-z_][A-Za-z0-9_]*)(\[|\+?=)")
+_SPECIAL = b"@*#?-$!0123456789"
+_BLANK = re.compile(rb"(?:[ \t]|\\\r?\n)*")
+_REDIRECT = re.compile(rb"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|<(?!\()|>>|>&|>\||>(?!\()|&>>|&>)")
+_DIGITS = re.compile(rb"\d+")
+_PATTERN_HEAD = re.compile(rb"[!#]?\w+(?:\[[^\]]*\])?([#%/^,]|:[^-=?+])")
+_CASE = re.compile(rb"case\s")
+_ESAC = re.compile(rb"esac(?=[\s;&|)])")
+_SIGN = re.compile(rb"\+?=")
+_OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,")
+_SIMPLE_ESCAPES = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+}
+_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.))",
+    re.S,
+)
+
+
+def unescape(text: str) -> str:
+    """Resolve the backslash escapes of `$'...'`."""
+
+    def change(found: re.Match[str]) -> str:
+        simple, octal, byte, short, long, control = found.groups()
+        if simple:
+            return _SIMPLE_ESCAPES[simple]
+        if octal:
+            return chr(int(octal, 8) & 0xFF)
+        if control:
+            return chr(ord(control) & 0x1F)
+        code = int(byte or short or long, 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+    return _ESCAPE.sub(change, text).split("\0", 1)[0]
+
+
+class Lexer:
+    """Reads words of one source. `unknowns` are the pieces that placeholders stand for."""
+
+    def __init__(self, data: bytes, unknowns: dict[int, Piece] | None = None) -> None:
+        self.data = data
+        self.unknowns = unknowns or {}
+        self.depth = 0
+
+    # ---------------------------------------------------------------- literals
+
+    def literal(self, start: int, end: int, quoted: bool, parts: list[Part], text: str | None = None) -> None:
+        """Append the bytes of a range as literal text, with placeholders taken out."""
+        if text is None:
+            text = self.data[start:end].decode("utf-8", "surrogateescape")
+        if not self.unknowns or PLACEHOLDER not in text:
+            parts.append(Literal(start, end, text, quoted))
+            return
+        at = start
+        for index, stretch in enumerate(text.split(PLACEHOLDER)):
+            if index:
+                piece = self.unknowns.get(at)
+                width = len(PLACEHOLDER.encode())
+                if piece is None:
+                    parts.append(Literal(at, at + width, PLACEHOLDER, quoted))
+                else:
+                    parts.append(Placeholder(at, at + width, quoted, piece))
+                at += width
+            if stretch:
+                length = len(stretch.encode("utf-8", "surrogateescape"))
+                parts.append(Literal(at, at + length, stretch, quoted))
+                at += length
+
+    # ---------------------------------------------------------------- words
+
+    def word(self, at: int, end: int) -> tuple[Token, int]:
+        """Read one word that begins at `at`; it ends at a blank or an operator."""
+        data, parts, start = self.data, [], at
+        out: list[Part] = parts
+        while at < end:
+            found = _PLAIN.match(data, at, end)
+            if found:
+                self.literal(at, found.end(), False, out)
+                at = found.end()
+                continue
+            character = data[at]
+            if character in b"'\"`$\\":
+                at = self.part(at, end, out)
+            elif character in b"<>" and data[at + 1 : at + 2] == b"(":
+                stop = self.close_parenthesis(at + 2, end)
+                out.append(Substitution(at, stop, False, chr(character), (at + 2, stop - 1)))
+                at = stop
+            elif character == 0x28 and out and self._extglob_before(at):
+                stop = self.close_parenthesis(at + 1, end)
+                out.append(Literal(at, at + 1, "(", False))
+                self._argument(at + 1, stop - 1, out)
+                out.append(Literal(stop - 1, stop, ")", False))
+                at = stop
+            else:
+                break
+        return Token(start, at, tuple(out)), at
+
+    def _extglob_before(self, at: int) -> bool:
+        return self.data[at - 1] in b"@?*+!"
+
+    def part(self, at: int, end: int, out: list[Part]) -> int:
+        """Read a quote, an escape or an expansion outside double quotes."""
+        data = self.data
+        character = data[at]
+        if character == 0x27:
+            stop = self.close_single(at + 1, end)
+            out.append(Open(at, stop))
+            if stop - 1 > at + 1:
+                self.literal(at + 1, stop - 1, True, out)
+            return stop
+        if character == 0x22:
+            return self.double(at, end, out)
+        if character == 0x5C:
+            if at + 1 >= end:
+                return end
+            if data[at + 1] == 0x0A:
+                return at + 2
+            width = _character_width(data, at + 1)
+            self.literal(
+                at,
+                at + 1 + width,
+                True,
+                out,
+                data[at + 1 : at + 1 + width].decode("utf-8", "surrogateescape"),
+            )
+            return at + 1 + width
+        if character == 0x24 and data[at + 1 : at + 2] == b"'":
+            stop = self.close_ansi(at + 2, end)
+            text = unescape(data[at + 2 : stop - 1].decode("utf-8", "surrogateescape"))
+            out.append(Open(at, stop))
+            if text:
+                out.append(Literal(at + 2, stop - 1, text, True))
+            return stop
+        if character == 0x24 and data[at + 1 : at + 2] == b'"':
+            return self.double(at + 1, end, out)
+        return self.expansion(at, end, False, out)
+
+    def double(self, at: int, end: int, out: list[Part]) -> int:
+        """Read a double-quoted string that begins at `at`."""
+        stop = self.close_double(at + 1, end)
+        out.append(Open(at, stop))
+        self.quoted(at + 1, stop - 1, out)
+        return stop
+
+    def quoted(self, at: int, end: int, out: list[Part], *, document: bool = False) -> None:
+        """Read the inside of double quotes, or the lines of a here-document."""
+        data = self.data
+        special = b"$`\\\n" if document else b'$`\\\n"'
+        while at < end:
+            found = _DOUBLE.match(data, at, end)
+            if found:
+                self.literal(at, found.end(), True, out)
+                at = found.end()
+                continue
+            character = data[at]
+            if character == 0x5C:
+                follower = data[at + 1 : at + 2] if at + 1 < end else b""
+                if follower == b"\n":
+                    at += 2
+                elif follower and follower in special:
+                    out.append(Literal(at, at + 2, follower.decode(), True))
+                    at += 2
+                else:
+                    out.append(Literal(at, at + 1, "\\", True))
+                    at += 1
+            elif character == 0x22:
+                out.append(Literal(at, at + 1, '"', True))
+                at += 1
+            else:
+                at = self.expansion(at, end, True, out)
+
+    def expansion(self, at: int, end: int, quoted: bool, out: list[Part]) -> int:
+        """Read what begins with `$` or a backquote."""
+        data = self.data
+        if data[at] == 0x60:
+            stop = self.close_backquote(at + 1, end)
+            out.append(Substitution(at, stop, quoted, "`", (at + 1, stop - 1)))
+            return stop
+        follower = data[at + 1 : at + 2] if at + 1 < end else b""
+        if follower == b"(":
+            if data[at + 2 : at + 3] == b"(":
+                close = self.close_arithmetic(at + 3, end)
+                if close is not None:
+                    out.append(Arithmetic(at, close, quoted, (at + 3, close - 2)))
+                    return close
+            stop = self.close_parenthesis(at + 2, end)
+            out.append(Substitution(at, stop, quoted, "$", (at + 2, stop - 1)))
+            return stop
+        if follower == b"[":
+            stop = self.close_bracket(at + 2, end)
+            out.append(Arithmetic(at, stop, quoted, (at + 2, stop - 1)))
+            return stop
+        if follower == b"{":
+            return self.braced(at, end, quoted, out)
+        found = _NAME.match(data, at + 1, end)
+        if found:
+            out.append(Parameter(at, found.end(), quoted, found[0].decode()))
+            return found.end()
+        if follower and follower in _SPECIAL:
+            out.append(Parameter(at, at + 2, quoted, follower.decode()))
+            return at + 2
+        out.append(Literal(at, at + 1, "$", quoted))
+        return at + 1
+
+    def braced(self, start: int, end: int, quoted: bool, out: list[Part]) -> int:
+        """Read `${...}`."""
+        data = self.data
+        close = self.close_brace(start + 2, end, quoted)
+        at, stop, prefix = start + 2, close - 1, ""
+        if data[at : at + 1] == b"!" and stop > at + 1:
+            prefix, at = "!", at + 1
+        elif (
+            data[at : at + 1] == b"#"
+            and stop > at + 1
+            and data[at + 1 : at + 2] not in (b"-", b":", b"%", b"?")
+        ):
+            prefix, at = "#", at + 1
+        found = _NAME.match(data, at, stop)
+        if found:
+            name, at = found[0].decode(), found.end()
+        else:
+            digits = _DIGITS.match(data, at, stop)
+            if digits:
+                name, at = digits[0].decode(), digits.end()
+            elif at < stop and data[at] in _SPECIAL:
+                name, at = chr(data[at]), at + 1
+            else:
+                raise Unreadable("bad substitution", start)
+        index = None
+        if data[at : at + 1] == b"[" and at < stop:
+            bracket = self.close_bracket(at + 1, stop)
+            index, at = (at + 1, bracket - 1), bracket
+        operator, argument = "", None
+        if at < stop:
+            two = data[at : at + 2].decode("latin-1") if at + 1 < stop or at + 2 == stop else ""
+            if two in _OPERATORS:
+                operator, at = two, at + 2
+            elif data[at] in b"-=?+#%/^,:@*":
+                operator, at = chr(data[at]), at + 1
+            else:
+                raise Unreadable("bad substitution", start)
+            argument = (at, stop)
+        out.append(Parameter(start, close, quoted, name, index, prefix, operator, argument))
+        return close
+
+    def argument(self, start: int, end: int, quoted: bool) -> Token:
+        """Read the word behind `:-` and its like; blanks belong to it."""
+        out: list[Part] = []
+        if quoted:
+            self._quoted_argument(start, end, out)
+        else:
+            self._argument(start, end, out)
+        return Token(start, end, tuple(out))
+
+    def _argument(self, at: int, end: int, out: list[Part]) -> None:
+        while at < end:
+            found = _ARGUMENT.match(self.data, at, end)
+            if found:
+                self.literal(at, found.end(), False, out)
+                at = found.end()
+            else:
+                at = self.part(at, end, out)
+
+    def _quoted_argument(self, at: int, end: int, out: list[Part]) -> None:
+        """Inside double quotes a double quote may open again; single quotes are characters."""
+        data = self.data
+        while at < end:
+            quote = data.find(b'"', at, end)
+            while quote > at and data[quote - 1] == 0x5C:
+                quote = data.find(b'"', quote + 1, end)
+            if quote < 0:
+                self.quoted(at, end, out)
+                return
+            self.quoted(at, quote, out)
+            stop = self.close_double(quote + 1, end)
+            self.quoted(quote + 1, stop - 1, out)
+            at = stop
+
+    # ---------------------------------------------------------------- where things end
+
+    def close_single(self, at: int, end: int) -> int:
+        stop = self.data.find(b"'", at, end)
+        if stop < 0:
+            raise Unreadable("a single quote is not closed", at - 1)
+        return stop + 1
+
+    def close_ansi(self, at: int, end: int) -> int:
+        data, start = self.data, at
+        while at < end:
+            if data[at] == 0x5C:
+                at += 2
+            elif data[at] == 0x27:
+                return at + 1
+            else:
+                at += 1
+        raise Unreadable("a single quote is not closed", start - 2)
+
+    def close_double(self, at: int, end: int) -> int:
+        data, start = self.data, at
+        while at < end:
+            found = _DOUBLE.match(data, at, end)
+            if found:
+                at = found.end()
+                continue
+            character = data[at]
+            if character == 0x22:
+                return at + 1
+            at = at + 2 if character == 0x5C else self.skip_expansion(at, end, True)
+        raise Unreadable("a double quote is not closed", start - 1)
+
+    def close_backquote(self, at: int, end: int) -> int:
+        data, start = self.data, at
+        while at < end:
+            if data[at] == 0x5C:
+                at += 2
+            elif data[at] == 0x60:
+                return at + 1
+            else:
+                at += 1
+        raise Unreadable("a backquote is not closed", start - 1)
+
+    def skip_expansion(self, at: int, end: int, quoted: bool) -> int:
+        """The end of what begins with `$` or a backquote at `at`."""
+        data = self.data
+        if data[at] == 0x60:
+            return self.close_backquote(at + 1, end)
+        follower = data[at + 1 : at + 2]
+        if follower == b"(":
+            if data[at + 2 : at + 3] == b"(":
+                close = self.close_arithmetic(at + 3, end)
+                if close is not None:
+                    return close
+            return self.close_parenthesis(at + 2, end)
+        if follower == b"{":
+            return self.close_brace(at + 2, end, quoted)
+        return at + 1
+
+    def close_brace(self, at: int, end: int, quoted: bool) -> int:
+        data, start = self.data, at
+        self._deepen(at)
+        while at < end:
+            character = data[at]
+            if character == 0x7D:
+                self.depth -= 1
+                return at + 1
+            at = self._skip(at, end, single=not quoted or self._pattern_operator(start, at))
+        raise Unreadable("a brace is not closed", start - 2)
+
+    def _pattern_operator(self, start: int, at: int) -> bool:
+        """Quotes count in `"${x%'a'}"` but not in `"${x:-'a'}"`."""
+        return _PATTERN_HEAD.match(self.data, start, at + 1) is not None
+
+    def close_parenthesis(self, at: int, end: int) -> int:
+        """The end of `( ... )`, knowing quotes, comments, nesting and the patterns of `case`."""
+        data, start, open_, cases = self.data, at, 1, 0
+        self._deepen(at)
+        while at < end:
+            character = data[at]
+            if character == 0x28:
+                open_ += 1
+                at += 1
+                if open_ > 2000:
+                    raise Unreadable("too deeply nested", start)
+            elif character == 0x29:
+                at += 1
+                if open_ == 1 and cases:
+                    continue
+                open_ -= 1
+                if not open_:
+                    self.depth -= 1
+                    return at
+            elif character == 0x23 and data[at - 1] in b" \t\n;&|(":
+                newline = data.find(b"\n", at, end)
+                at = end if newline < 0 else newline
+            elif character in b"ce" and data[at - 1] in b" \t\n;&|(":
+                if _CASE.match(data, at, end):
+                    cases += 1
+                elif cases and _ESAC.match(data, at, end):
+                    cases -= 1
+                at += 1
+            else:
+                at = self._skip(at, end)
+        raise Unreadable("a parenthesis is not closed", start - 1)
+
+    def close_arithmetic(self, at: int, end: int) -> int | None:
+        """The end of `(( ... ))`, or None where it is not arithmetic after all."""
+        data, open_ = self.data, 0
+        while at < end:
+            character = data[at]
+            if character == 0x28:
+                open_ += 1
+                at += 1
+            elif character == 0x29:
+                if open_ == 0:
+                    return at + 2 if data[at + 1 : at + 2] == b")" and at + 1 < end else None
+                open_ -= 1
+                at += 1
+            else:
+                try:
+                    at = self._skip(at, end)
+                except Unreadable:
+                    return None
+        return None
+
+    def close_bracket(self, at: int, end: int) -> int:
+        data, start, open_ = self.data, at, 1
+        while at < end:
+            character = data[at]
+            if character == 0x5B:
+                open_ += 1
+                at += 1
+            elif character == 0x5D:
+                open_ -= 1
+                at += 1
+                if not open_:
+                    return at
+            else:
+                at = self._skip(at, end)
+        raise Unreadable("a bracket is not closed", start - 1)
+
+    def _skip(self, at: int, end: int, *, single: bool = True) -> int:
+        """One step over whatever stands here."""
+        character = self.data[at]
+        if character == 0x5C:
+            return at + 2
+        if character == 0x27 and single:
+            return self.close_single(at + 1, end)
+        if character == 0x22:
+            return self.close_double(at + 1, end)
+        if character == 0x24 and self.data[at + 1 : at + 2] == b"'" and single:
+            return self.close_ansi(at + 2, end)
+        if character in b"$`":
+            return self.skip_expansion(at, end, False)
+        return at + 1
+
+    def _deepen(self, at: int) -> None:
+        self.depth += 1
+        if self.depth > MAXIMUM_DEPTH:
+            raise Unreadable("too deeply nested", at)
+
+    # ---------------------------------------------------------------- simple commands
+
+    def blank(self, at: int, end: int) -> int:
+        """Over blanks and continued lines."""
+        found = _BLANK.match(self.data, at, end)
+        at = found.end() if found else at
+        if at + 1 == end and self.data[at] == 0x5C:
+            return end
+        return at
+
+    def simple(self, start: int, end: int) -> Simple:
+        """Read a simple command: it ends at a newline or an operator."""
+        data = self.data
+        assignments: list[Assignment] = []
+        arguments: list[Token | Assignment] = []
+        redirects: list[Redirect] = []
+        at = last = self.blank(start, end)
+        declaration = False
+        while at < end:
+            redirect = _REDIRECT.match(data, at, end)
+            if redirect:
+                at = self.redirect(redirect, end, redirects)
+            elif data[at] in b"\n;&|()" or (data[at] == 0x23):
+                break
+            else:
+                found = _ASSIGNMENT.match(data, at, end) if not arguments or declaration else None
+                assigned = self.assignment(found, end) if found else None
+                if assigned:
+                    (arguments if declaration else assignments).append(assigned)
+                    at = assigned.end
+                else:
+                    token, at = self.word(at, end)
+                    if at == token.start:
+                        break
+                    if token.parts or arguments:
+                        if token.parts:
+                            arguments.append(token)
+                        if len(arguments) == 1 and token.plain in DECLARATIONS:
+                            declaration = True
+            last = at
+            at = self.blank(at, end)
+        return Simple(start, last, tuple(assignments), tuple(arguments), tuple(redirects))
+
+    def assignment(self, found: re.Match[bytes], end: int) -> Assignment | None:
+        """Read an assignment whose name was found, or None if it is no assignment."""
+        data, name, index = self.data, found[1].decode(), None
+        at = found.end()
+        if found[2] == b"[":
+            try:
+                close = self.close_bracket(at, end)
+            except Unreadable:
+                return None
+            index, at = (at, close - 1), close
+            sign = _SIGN.match(data, at, end)
+            if sign is None or b"\n" in data[found.end() : close]:
+                return None
+            append, at = sign[0] == b"+=", sign.end()
+        else:
+            append = found[2] == b"+="
+        if data[at : at + 1] == b"(" and at < end:
+            elements, stop = self.elements(at + 1, end)
+            return Assignment(found.start(), stop, name, index, append, None, elements)
+        value, stop = self.word(at, end)
+        return Assignment(found.start(), stop, name, index, append, value)
+
+    def elements(self, at: int, end: int) -> tuple[tuple[tuple[Token | None, bool, Token], ...], int]:
+        """Read the elements of an array up to its closing parenthesis."""
+        data, found, start = self.data, [], at
+        while True:
+            at = self.blank(at, end)
+            if at >= end:
+                raise Unreadable("an array is not closed", start - 1)
+            character = data[at]
+            if character in b"\n\r\v\f" and not (character == 0x0D and data[at + 1 : at + 2] != b"\n"):
+                at += 1
+            elif character == 0x23:
+                newline = data.find(b"\n", at, end)
+                at = end if newline < 0 else newline
+            elif character == 0x29:
+                return tuple(found), at + 1
+            elif character in b";&|<>(" and data[at : at + 2] not in (b"<(", b">("):
+                raise Unreadable("an operator inside an array", at)
+            else:
+                key, append = None, False
+                if character == 0x5B:
+                    key, append, at = self._subscript(at, end)
+                token, at = self.word(at, end)
+                found.append((key, append, token))
+
+    def _subscript(self, at: int, end: int) -> tuple[Token | None, bool, int]:
+        try:
+            close = self.close_bracket(at + 1, end)
+        except Unreadable:
+            return None, False, at
+        sign = _SIGN.match(self.data, close, end)
+        if sign is None or b"\n" in self.data[at:close]:
+            return None, False, at
+        return self.argument(at + 1, close - 1, False), sign[0] == b"+=", sign.end()
+
+    def redirect(self, found: re.Match[bytes], end: int, out: list[Redirect]) -> int:
+        """Read the target of a redirection."""
+        operator = found[2].decode()
+        descriptor = found[1].decode() if found[1] else None
+        at = self.blank(found.end(), end)
+        target, stop = self.word(at, end)
+        if stop == at and operator != "<<":
+            raise Unreadable("a redirection without a target", found.start())
+        body, literal = None, False
+        if operator in ("<<", "<<-"):
+            body, literal = self.document(target, stop, end, operator == "<<-", out)
+        out.append(Redirect(found.start(), stop, descriptor, operator, target, body, literal))
+        return stop
+
+    def document(
+        self, delimiter: Token, at: int, end: int, stripped: bool, before: list[Redirect]
+    ) -> tuple[tuple[int, int], bool]:
+        """Find the lines of a here-document whose delimiter ends at `at`."""
+        data = self.data
+        literal = any(not isinstance(p, Literal) or p.quoted for p in delimiter.parts)
+        text = "".join(part.text for part in delimiter.parts if isinstance(part, Literal))
+        if not literal or not any(isinstance(p, Literal) for p in delimiter.parts):
+            raw = data[delimiter.start : delimiter.end].decode("utf-8", "surrogateescape")
+            text = text if literal else raw
+        word = text.encode("utf-8", "surrogateescape")
+        earlier = [r.body for r in before if r.body is not None]
+        start = self._after_body(earlier[-1][1]) if earlier else self.line_after(at, end)
+        line = start
+        while line < end:
+            newline = data.find(b"\n", line, end)
+            stop = end if newline < 0 else newline
+            content = data[line:stop]
+            if (content.lstrip(b"\t") if stripped else content) == word:
+                return (start, line), literal
+            line = stop + 1
+        return (start, end), literal
+
+    def _after_body(self, end: int) -> int:
+        newline = self.data.find(b"\n", end)
+        return len(self.data) if newline < 0 else newline + 1
+
+    def line_after(self, at: int, end: int) -> int:
+        """The start of the line that follows this one, where strings may hold line ends."""
+        while at < end and self.data[at] != 0x0A:
+            if self.data[at] == 0x23 and self.data[at - 1] in b" \t;":
+                newline = self.data.find(b"\n", at, end)
+                return end if newline < 0 else newline + 1
+            at = self._skip(at, end)
+        return min(at + 1, end)
+
+
+def _character_width(data: bytes, at: int) -> int:
+    lead = data[at]
+    return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4

@@ -1,0 +1,589 @@
+"""The structure of a script: statements, from tree-sitter's tree.
+
+In: a range of a source.  Out: a `Block` of statement records; their words come from the lexer, which reads the
+bytes themselves (tree-sitter has no nodes for blanks, and misreads some words).  Before tree-sitter sees the
+text, here-documents are blanked out byte for byte; where it still reports an error, quotes and expansions are
+blanked too and the rest read again.  What remains unreadable becomes `Broken`, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from preflight.shell.lexer import Lexer, Literal, Redirect, Simple, Token, Unreadable
+from preflight.source import Source
+from preflight.values import Piece
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAXIMUM_DEPTH = 100
+MAXIMUM_SIZE = 2 * 1024 * 1024
+"""Largest script that is parsed, in bytes."""
+
+
+class Pipeline(NamedTuple):
+    start: int
+    end: int
+    stages: tuple[Statement, ...]
+
+
+class Negation(NamedTuple):
+    start: int
+    end: int
+    body: Statement
+
+
+class Both(NamedTuple):
+    """`left && right` or `left || right`."""
+
+    start: int
+    end: int
+    left: Statement
+    operator: str
+    right: Statement
+
+
+class Background(NamedTuple):
+    start: int
+    end: int
+    body: Statement
+
+
+class If(NamedTuple):
+    start: int
+    end: int
+    branches: tuple[tuple[Block, Block], ...]
+    otherwise: Block
+
+
+class While(NamedTuple):
+    start: int
+    end: int
+    until: bool
+    condition: Block
+    body: Block
+
+
+class For(NamedTuple):
+    """`words` is None for the positional arguments."""
+
+    start: int
+    end: int
+    name: str
+    words: tuple[Token, ...] | None
+    body: Block
+    select: bool
+
+
+class Count(NamedTuple):
+    """`for ((a; b; c))`, with the ranges of the three expressions."""
+
+    start: int
+    end: int
+    header: tuple[tuple[int, int], ...]
+    body: Block
+
+
+class Choice(NamedTuple):
+    """One item of `case`."""
+
+    start: int
+    end: int
+    patterns: tuple[Token, ...]
+    body: Block
+    terminator: str
+
+
+class Case(NamedTuple):
+    start: int
+    end: int
+    subject: Token
+    choices: tuple[Choice, ...]
+
+
+class Function(NamedTuple):
+    start: int
+    end: int
+    name: str
+    body: Statement
+
+
+class Group(NamedTuple):
+    start: int
+    end: int
+    body: Block
+
+
+class Subshell(NamedTuple):
+    start: int
+    end: int
+    body: Block
+
+
+class Redirected(NamedTuple):
+    start: int
+    end: int
+    body: Statement
+    redirects: tuple[Redirect, ...]
+
+
+class Conditional(NamedTuple):
+    """`[[ ... ]]`."""
+
+    start: int
+    end: int
+    inside: tuple[int, int]
+
+
+class Compute(NamedTuple):
+    """`(( ... ))`."""
+
+    start: int
+    end: int
+    inside: tuple[int, int]
+
+
+class Broken(NamedTuple):
+    start: int
+    end: int
+    message: str
+
+
+Statement = (
+    Simple
+    | Pipeline
+    | Negation
+    | Both
+    | Background
+    | If
+    | While
+    | For
+    | Count
+    | Case
+    | Function
+    | Group
+    | Subshell
+    | Redirected
+    | Conditional
+    | Compute
+    | Broken
+)
+Block = tuple[Statement, ...]
+
+_parser: Parser | None = None
+_SIMPLE = frozenset(
+    ("command", "declaration_command", "unset_command", "variable_assignment", "variable_assignments")
+)
+_WORD_NODES = frozenset(
+    ("word", "concatenation", "number", "string", "raw_string", "simple_expansion", "expansion")
+)
+_BODY_NODES = frozenset(("heredoc_body", "heredoc_end", "comment"))
+
+
+def load_parser() -> Parser:
+    """The parser, with the grammar's extension module loaded directly."""
+    global _parser
+    if _parser is None:
+        from tree_sitter import Language, Parser
+        from tree_sitter_bash._binding import language  # type: ignore[import-not-found, unused-ignore]
+
+        _parser = Parser(Language(language()))
+    return _parser
+
+
+class Syntax:
+    """The statements of one source, by range."""
+
+    def __init__(self, source: Source, unknowns: dict[int, Piece] | None = None) -> None:
+        self.source = source
+        self.lexer = Lexer(source.data, unknowns)
+        self._blocks: dict[tuple[int, int], Block] = {}
+
+    def block(self, start: int, end: int) -> Block:
+        """The statements in a range: the whole source, or the inside of a substitution."""
+        if (start, end) not in self._blocks:
+            self._blocks[start, end] = self._read(start, end)
+        return self._blocks[start, end]
+
+    def _read(self, start: int, end: int) -> Block:
+        if end - start > MAXIMUM_SIZE:
+            return (Broken(start, end, f"larger than {MAXIMUM_SIZE // 2**20} MiB"),)
+        data = self.source.data[start:end]
+        if b"\0" in data:
+            return (Broken(start, end, "not text"),)
+        single = self._single(start, end, data)
+        if single is not None:
+            return single
+        masked = bytearray(data)
+        if b"<<" in data:
+            _mask(self.lexer, masked, start, end, words=False)
+        root = load_parser().parse(bytes(masked)).root_node
+        if root.has_error:
+            _mask(self.lexer, masked, start, end, words=True)
+            root = load_parser().parse(bytes(masked)).root_node
+        self.lexer.depth = 0
+        return _Reader(self.lexer, start, end).block(root.children)
+
+    def _single(self, start: int, end: int, data: bytes) -> Block | None:
+        """A lone simple command needs no tree."""
+        if len(data) > 400 or _COMPOUND.search(data):
+            return None
+        try:
+            command = self.lexer.simple(start, end)
+        except Unreadable:
+            return None
+        rest = self.source.data[command.end : end]
+        return (command,) if not rest.strip() else None
+
+
+_COMPOUND = re.compile(
+    rb"[\n;&|(){}#]|<<|\b(?:if|for|while|until|case|select|function|time|coproc)\b|(?:^|\s)!\s|\[\["
+)
+
+
+def _mask(lexer: Lexer, masked: bytearray, start: int, end: int, *, words: bool) -> None:
+    """Blank out here-documents, and with `words` also quotes and expansions, keeping every byte's place."""
+    data, at = lexer.data, start
+    lexer.depth = 0
+    pending: list[Redirect] = []
+    try:
+        while at < end:
+            at = lexer.blank(at, end)
+            if at >= end:
+                break
+            character = data[at]
+            redirects: list[Redirect] = []
+            if character == 0x0A:
+                at += 1
+                for redirect in pending:
+                    at = max(at, _blank_document(redirect, masked, data, start, end))
+                pending = []
+                continue
+            if character == 0x23 and (at == 0 or data[at - 1] in b" \t\n;&|()"):
+                newline = data.find(b"\n", at, end)
+                at = end if newline < 0 else newline
+                continue
+            if data[at : at + 2] == b"((":
+                close = lexer.close_arithmetic(at + 2, end)
+                if close is not None:
+                    at = close
+                    continue
+            found = _DOCUMENT.match(data, at, end)
+            if found and not (data[at : at + 3] == b"<<<"):
+                operator = _REDIRECTION.match(data, at, end)
+                if operator is None:
+                    at += 1
+                    continue
+                stop = lexer.redirect(operator, end, pending)
+                masked[at - start : stop - start] = b">" + b"x" * (stop - at - 1)
+                at = stop
+                continue
+            token, stop = lexer.word(at, end)
+            if words:
+                for part in token.parts:
+                    if not isinstance(part, Literal) or part.quoted:
+                        masked[part.start - start : part.end - start] = b"x" * (part.end - part.start)
+            at = stop if stop > at else at + 1
+            del redirects
+    except Unreadable:
+        return
+    if words and masked.endswith(b"\\"):
+        masked[-1:] = b" "
+
+
+_DOCUMENT = re.compile(rb"<<-?")
+_REDIRECTION = re.compile(rb"(\d+)?(<<-|<<)")
+
+
+def _blank_document(redirect: Redirect, masked: bytearray, data: bytes, start: int, end: int) -> int:
+    assert redirect.body is not None
+    low, high = redirect.body
+    newline = data.find(b"\n", high, end)
+    stop = end if newline < 0 else newline + 1
+    text = masked[low - start : stop - start]
+    masked[low - start : stop - start] = re.sub(rb"[^\n]", b" ", bytes(text))
+    return stop
+
+
+class _Reader:
+    """Turns nodes into statements; offsets of nodes count from `base`."""
+
+    def __init__(self, lexer: Lexer, base: int, end: int) -> None:
+        self.lexer = lexer
+        self.data = lexer.data
+        self.base = base
+        self.end = end
+        self.cursor = base
+        self.depth = 0
+
+    def block(self, nodes: Iterable[Node]) -> Block:
+        out: list[Statement] = []
+        for node in nodes:
+            start = self.base + node.start_byte
+            if start < self.cursor:
+                if node.type in _SIMPLE or not node.is_named or self.base + node.end_byte <= self.cursor:
+                    continue
+                start = self.cursor
+            if not node.is_named:
+                if node.type == "&" and out:
+                    body = out.pop()
+                    out.append(Background(body.start, body.end, body))
+                continue
+            if node.type in _BODY_NODES:
+                continue
+            statement = self.statement(node)
+            if isinstance(statement, Redirected) and not statement.redirects:
+                statement = statement.body
+            out.append(statement)
+        return tuple(out)
+
+    def statement(self, node: Node) -> Statement:
+        start, end = self.base + node.start_byte, self.base + node.end_byte
+        self.depth += 1
+        try:
+            if self.depth > MAXIMUM_DEPTH:
+                self.cursor = max(self.cursor, end)
+                return Broken(start, end, "too deeply nested")
+            kind = node.type
+            if (
+                kind in _SIMPLE
+                or kind in _WORD_NODES
+                or (kind == "test_command" and self.data[start : start + 2] != b"[[")
+            ):
+                return self.simple(start, end)
+            reader = getattr(self, "_" + kind, None)
+            if reader is None:
+                self.cursor = max(self.cursor, end)
+                return Broken(start, end, "syntax not understood")
+            statement: Statement = reader(node, start, end)
+            self.cursor = max(self.cursor, end)
+            return statement
+        except Unreadable as error:
+            self.cursor = max(self.cursor, end)
+            return Broken(start, end, error.message)
+        finally:
+            self.depth -= 1
+
+    def simple(self, start: int, end: int) -> Statement:
+        self.lexer.depth = 0
+        command = self.lexer.simple(start, self.end)
+        rest = self.data[command.end : end]
+        self.cursor = max(self.cursor, command.end)
+        if command.end < end and rest.split(b"#")[0].strip(b" \t\r\n\\"):
+            self.cursor = max(self.cursor, end)
+            return Broken(start, end, "syntax not understood")
+        return command
+
+    # One method for each kind of node.
+
+    def _ERROR(self, node: Node, start: int, end: int) -> Statement:
+        return Broken(start, end, "syntax not understood")
+
+    def _list(self, node: Node, start: int, end: int) -> Statement:
+        left: Statement | None = None
+        operator = ""
+        for child in node.children:
+            if not child.is_named:
+                operator = child.type if child.type in ("&&", "||") else operator
+            elif child.type not in _BODY_NODES and self.base + child.start_byte >= self.cursor:
+                right = self.statement(child)
+                if left is None:
+                    left = right
+                else:
+                    left = Both(left.start, right.end, left, operator, right)
+        return left if left is not None else Broken(start, end, "syntax not understood")
+
+    def _pipeline(self, node: Node, start: int, end: int) -> Statement:
+        stages: list[Statement] = []
+        for child in node.children:
+            if (
+                child.is_named
+                and child.type not in _BODY_NODES
+                and self.base + child.start_byte >= self.cursor
+            ):
+                stages.append(self.statement(child))
+        if stages and isinstance(stages[0], Negation):
+            first = stages[0]
+            inner = Pipeline(first.body.start, end, (first.body, *stages[1:]))
+            return Negation(start, end, inner)
+        return stages[0] if len(stages) == 1 else Pipeline(start, end, tuple(stages))
+
+    def _negated_command(self, node: Node, start: int, end: int) -> Statement:
+        inner = [child for child in node.children if child.is_named and child.type not in _BODY_NODES]
+        if len(inner) != 1:
+            return Broken(start, end, "syntax not understood")
+        return Negation(start, end, self.statement(inner[0]))
+
+    def _redirected_statement(self, node: Node, start: int, end: int) -> Statement:
+        body: Statement | None = None
+        redirects: list[Redirect] = []
+        for child in node.children:
+            at = self.base + child.start_byte
+            if at < self.cursor or not child.is_named:
+                continue
+            if child.type.endswith("_redirect"):
+                self._redirects(at, redirects)
+            elif body is None and child.type not in _BODY_NODES:
+                body = self.statement(child)
+        if body is None:
+            return self.simple(start, end)
+        return Redirected(start, end, body, tuple(redirects)) if redirects else body
+
+    def _redirects(self, at: int, out: list[Redirect]) -> None:
+        """Redirections behind a compound command, from `at` on."""
+        command = self.lexer.simple(at, self.end)
+        out.extend(command.redirects)
+        self.cursor = max(self.cursor, command.end)
+
+    def _if_statement(self, node: Node, start: int, end: int) -> Statement:
+        branches: list[tuple[Block, Block]] = []
+        otherwise: Block = ()
+        condition, body = self._clause(node, ("elif_clause", "else_clause"))
+        branches.append((condition, body))
+        for child in node.children:
+            if child.type == "elif_clause":
+                branches.append(self._clause(child, ()))
+            elif child.type == "else_clause":
+                otherwise = self.block(c for c in child.children if c.type != "else")
+        return If(start, end, tuple(branches), otherwise)
+
+    def _clause(self, node: Node, without: tuple[str, ...]) -> tuple[Block, Block]:
+        condition: list[Node] = []
+        body: list[Node] = []
+        target = condition
+        for child in node.children:
+            if child.type == "then" and not child.is_named:
+                target = body
+            elif child.type in without:
+                break
+            elif child.type not in ("if", "elif", "fi"):
+                target.append(child)
+        return self.block(condition), self.block(body)
+
+    def _while_statement(self, node: Node, start: int, end: int) -> Statement:
+        until, condition, body = False, [], ()
+        head: Block = ()
+        for child in node.children:
+            if child.type in ("while", "until") and not child.is_named:
+                until = child.type == "until"
+            elif child.type == "do_group":
+                head = self.block(condition)
+                body = self._do(child)
+            else:
+                condition.append(child)
+        return While(start, end, until, head, body)
+
+    def _do(self, node: Node) -> Block:
+        return self.block(c for c in node.children if c.is_named or c.type not in ("do", "done"))
+
+    def _for_statement(self, node: Node, start: int, end: int) -> Statement:
+        variable = node.child_by_field_name("variable")
+        if variable is None:
+            return Broken(start, end, "syntax not understood")
+        name = self.data[self.base + variable.start_byte : self.base + variable.end_byte].decode(
+            "utf-8", "replace"
+        )
+        words: tuple[Token, ...] | None = None
+        body: Block = ()
+        for child in node.children:
+            if child.type == "in" and not child.is_named:
+                command = self.lexer.simple(self.base + child.end_byte, end)
+                words = tuple(a for a in self._tokens(self.base + child.end_byte, end))
+                self.cursor = max(self.cursor, command.end)
+            elif child.type in ("do_group", "compound_statement"):
+                body = self._do(child) if child.type == "do_group" else (self.statement(child),)
+        return For(start, end, name, words, body, node.children[0].type == "select")
+
+    def _tokens(self, at: int, end: int) -> Iterator[Token]:
+        while True:
+            at = self.lexer.blank(at, end)
+            if at >= end or self.data[at] in b"\n;&|#":
+                return
+            token, stop = self.lexer.word(at, end)
+            if stop == at:
+                return
+            at = stop
+            yield token
+
+    def _c_style_for_statement(self, node: Node, start: int, end: int) -> Statement:
+        opening = self.data.find(b"((", start, end) + 2
+        close = self.lexer.close_arithmetic(opening, end)
+        body: Block = ()
+        if close is None:
+            return Broken(start, end, "syntax not understood")
+        inside, header, at = self.data[opening : close - 2], [], opening
+        for part in inside.split(b";"):
+            header.append((at, at + len(part)))
+            at += len(part) + 1
+        if len(header) != 3:
+            return Broken(start, end, "syntax not understood")
+        self.cursor = max(self.cursor, close)
+        for child in node.children:
+            if child.type == "do_group":
+                body = self._do(child)
+            elif child.type == "compound_statement" and self.base + child.start_byte >= close:
+                body = (self.statement(child),)
+        return Count(start, end, tuple(header), body)
+
+    def _case_statement(self, node: Node, start: int, end: int) -> Statement:
+        subject, at = self.lexer.word(self.lexer.blank(start + 4, end), end)
+        self.cursor = max(self.cursor, at)
+        choices = [self._choice(child) for child in node.children if child.type == "case_item"]
+        return Case(start, end, subject, tuple(choices))
+
+    def _choice(self, node: Node) -> Choice:
+        start, end = self.base + node.start_byte, self.base + node.end_byte
+        at, patterns = start, []
+        if self.data[at] == 0x28:
+            at += 1
+        while at < end:
+            at = self.lexer.blank(at, end)
+            character = self.data[at]
+            if character == 0x29:
+                at += 1
+                break
+            if character == 0x7C:
+                at += 1
+                continue
+            token, stop = self.lexer.word(at, end)
+            if stop == at:
+                raise Unreadable("syntax not understood", at)
+            patterns.append(token)
+            at = stop
+        self.cursor = max(self.cursor, at)
+        terminator = ";;"
+        inner: list[Node] = []
+        for child in node.children:
+            if not child.is_named and child.type in (";;", ";&", ";;&"):
+                terminator = child.type
+            elif self.base + child.start_byte >= at:
+                inner.append(child)
+        return Choice(start, end, tuple(patterns), self.block(inner), terminator)
+
+    def _function_definition(self, node: Node, start: int, end: int) -> Statement:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            return Broken(start, end, "syntax not understood")
+        text = self.data[self.base + name.start_byte : self.base + name.end_byte].decode("utf-8", "replace")
+        inner = self.statement(body)
+        redirects: list[Redirect] = []
+        for child in node.children:
+            if child.type.endswith("_redirect") and self.base + child.start_byte >= self.cursor:
+                self._redirects(self.base + child.start_byte, redirects)
+        if redirects:
+            inner = Redirected(inner.start, end, inner, tuple(redirects))
+        return Function(start, end, text, inner)
+
+    def _compound_statement(self, node: Node, start: int, end: int) -> Statement:
+        if self.data[start : start + 2] == b"((":
+            return Compute(start, end, (start + 2, end - 2))
+        return Group(start, end, self.block(c for c in node.children if c.type not in ("{", "}")))
+
+    def _subshell(self, node: Node, start: int, end: int) -> Statement:
+        return Subshell(start, end, self.block(c for c in node.children if c.type not in ("(", ")")))
+
+    def _test_command(self, node: Node, start: int, end: int) -> Statement:
+        return Conditional(start, end, (start + 2, end - 2))
