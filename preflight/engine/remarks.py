@@ -40,6 +40,7 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "environment-misspelt": ("name", "value", "suggestion"),
     "scheduler-variable-misspelt": ("name", "suggestion"),
     "port-drawn-per-task": ("value",),
+    "port-used-twice": ("port",),
     "fallback-behind-pipe": ("first", "last", "fallback"),
     "status-hidden-by-pipe": ("launcher",),
     "launcher-option-misspelt": ("option", "suggestion", "launcher"),

@@ -44,6 +44,7 @@ class Command(NamedTuple):
     closed: bool = False
     lost: Mapping[str, tuple[Text, Layer]] = {}
     depth: int = 0
+    handed_to: str | None = None
 
 
 def begin_command(execution: Execution, outer: Command | None, header: Header | None) -> Command:
@@ -57,6 +58,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
             execution.directory,
             execution.standard_input,
             header=header,
+            handed_to=execution.handed_to,
         )
     return outer._replace(
         words=execution.words,
@@ -66,6 +68,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
         directory=execution.directory or outer.directory,
         standard_input=execution.standard_input,
         header=header,
+        handed_to=execution.handed_to,
         depth=outer.depth + 1,
         lost={k: v for k, v in outer.lost.items() if k not in execution.environment},
     )
@@ -105,7 +108,11 @@ def pass_environment(command: Command, wrapper: Wrapper, parsed: Parsed, context
         after = export_selected(parsed, before)
     elif kind == "ray":
         # A job sees what Ray was started with, which may be this environment or another.
-        after = {name: Text.missing(Unknown("environment", f"${name}"), layer.span) for name in before}
+        after = {
+            name: Text.missing(Unknown("environment", f"${name}"), layer.span)
+            for name, text in before.items()
+            if text is not None
+        }
     elif wrapper.passing == "drop" or drops_all(kind, parsed):
         after = {}
     after.update(read_assignments(kind, parsed, before))

@@ -18,6 +18,7 @@ from preflight.launch.header import read_header
 from preflight.launch.model import Header, Launch, Launcher, Layer, Number, Setting
 from preflight.launch.notice import notice
 from preflight.launch.options import Parsed, cover, known_prefix, parse_options
+from preflight.launch.ports import Listener
 from preflight.launch.programs import SHELLS, WRAPPERS, Wrapper
 from preflight.launch.scheduler import scheduler_variables
 from preflight.launch.slips import notice_options
@@ -70,9 +71,14 @@ class _Search:
         self.stack: list[str] = [os.path.realpath(source.path)]
 
     def search_script(self, script: Script, outer: Command | None, header: Header | None) -> Iterator[Launch]:
+        listener = Listener()
         for execution in script.executions:
-            if execution.words:
-                yield from self.peel(begin_command(execution, outer, header))
+            if not execution.words:
+                continue
+            if execution.words[0].text.value == "wait":
+                listener.wait()
+            for launch in self.peel(begin_command(execution, outer, header)):
+                yield listener.start(launch, execution.background)
         for configuration in script.configurations:
             yield build_code_launch(self.source, configuration, outer)
 
@@ -169,7 +175,7 @@ class _Search:
         if start.code is not None or start.standard_input:
             text = start.code if start.code is not None else command.standard_input
             return self.run_python(command, text) if text is not None else ()
-        if not start.is_launch(command.layers, command.environment):
+        if command.handed_to is None and not start.is_launch(command.layers, command.environment):
             return ()
         launcher = measure(start, command, self.context)
         return (
@@ -186,7 +192,8 @@ class _Search:
                 header=command.header,
                 open=tuple(dict.fromkeys(u for word in start.argv if word.many for u in word.text.unknowns)),
                 remarks=(*command.remarks, *notice_options(start)),
-                closed_environment=self.context.closed_environment or command.closed,
+                closed_environment=command.handed_to is None
+                and (self.context.closed_environment or command.closed),
                 directory=command.directory,
                 module=start.module,
                 lost={name: pair for name, pair in command.lost.items() if name not in command.environment},

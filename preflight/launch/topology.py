@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from preflight.execution import Context
 from preflight.launch.command import Command
 from preflight.launch.model import Launcher, Layer, Number, Setting
-from preflight.launch.options import split_text
+from preflight.launch.options import cut, known_prefix, split_text
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.start import Start
 from preflight.source import Refusal, Span
@@ -274,8 +274,34 @@ def _swift(command: Command, context: Context) -> Numbers:
     return numbers[0], numbers[1], multiply(numbers[0], numbers[1])
 
 
+ACTOR_OPTIONS = ("actor_num_nodes", "actor_num_gpus_per_node")
+
+
+def read_actors(start: Start) -> Numbers | None:
+    """The ranks of the trained model, where a program that Ray distributes is told them (`--actor-num-nodes`)."""
+    found: dict[str, Number] = {}
+    for word, follower in zip(start.argv, (*start.argv[1:], None), strict=False):
+        head = known_prefix(word.text)
+        if not head.startswith("--actor"):
+            continue
+        name, equals, _ = head[2:].replace("-", "_").partition("=")
+        if name in ACTOR_OPTIONS:
+            text = cut(word.text, len(name) + 3) if equals else (follower.text if follower else None)
+            found[name] = read_number(text, "launcher", word.span)
+    if set(found) != set(ACTOR_OPTIONS):
+        return None
+    nodes, each = found["actor_num_nodes"], found["actor_num_gpus_per_node"]
+    return nodes, each, multiply(nodes, each)
+
+
 def _plain(start: Start, command: Command, context: Context) -> tuple[str, Numbers, dict[str, Setting]]:
     """python by itself: one process for each task of srun or mpirun, or a client of Ray, or one process."""
+    actors = read_actors(start)
+    if actors is not None:
+        return "ray", actors, {}
+    if command.handed_to is not None:
+        handed = Number(None, "launcher", command.span, Unknown("code", command.handed_to))
+        return "code", (handed, handed, handed), {}
     for layer in reversed(command.layers):
         if layer.kind == "srun":
             step = complete_request(overlay(job_request(command), read_request(layer.options)))
