@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from preflight.python import expressions
+from preflight.python import expressions, outline
 from preflight.python.objects import (
     Element,
     Environment,
@@ -19,8 +19,10 @@ from preflight.python.objects import (
     Missing,
     Origin,
     Sequence,
+    String,
     Value,
     key_of,
+    missing_text,
 )
 from preflight.python.scope import Frame, RaisedError
 from preflight.source import Span
@@ -122,22 +124,6 @@ def aborts(suite: cst.CSTNode) -> bool:
     return isinstance(last, cst.Expr) and _called(last.value) in _ENDING
 
 
-class _Yields(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found = False
-        self.depth = 0
-
-    def visit_Yield(self, node: cst.Yield) -> None:
-        self.found = True
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self.depth += 1
-        return self.depth == 1
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
-
-
 _GENERATORS: dict[int, tuple[cst.CSTNode, bool]] = {}
 
 
@@ -149,17 +135,27 @@ def yields(node: cst.CSTNode) -> bool:
     if known is None or known[0] is not node:
         if len(_GENERATORS) > 5000:
             _GENERATORS.clear()
-        visitor = _Yields()
-        node.visit(visitor)
-        known = _GENERATORS[id(node)] = (node, visitor.found)
+        found = any(isinstance(inner, cst.Yield) for inner in _walk(node.body))
+        known = _GENERATORS[id(node)] = (node, found)
     return known[1]
 
 
-class _Changes(cst.CSTVisitor):
+def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes below a node, without the insides of functions and lambdas in it."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        if not isinstance(current, (cst.FunctionDef, cst.Lambda)):
+            stack.extend(reversed(list(outline.children_of(current))))
+
+
+class _Changes:
     """Targets of assignments, and the roots of what methods and calls may change."""
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
+        self.grown: dict[str, None] = {}
         self.objects: list[cst.BaseExpression] = []
         self.fields: list[tuple[cst.BaseExpression, str]] = []
         self.items: list[cst.Subscript] = []
@@ -175,30 +171,24 @@ class _Changes(cst.CSTVisitor):
             for element in node.elements:
                 self._target(element.value)
 
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._target(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._target(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._target(node.target)
-        self.objects.append(node.target)
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self._target(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._target(node.target)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        if isinstance(node.name, (cst.Name, cst.Tuple, cst.List)):
+    def read(self, node: cst.CSTNode) -> None:
+        """Note what one node changes."""
+        if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.NamedExpr, cst.For, cst.Del)):
+            self._target(node.target)
+        elif isinstance(node, cst.AugAssign):
+            if isinstance(node.target, cst.Name):
+                self.grown[node.target.value] = None
+            else:
+                self._target(node.target)
+            self.objects.append(node.target)
+        elif isinstance(node, cst.AsName) and isinstance(node.name, (cst.Name, cst.Tuple, cst.List)):
             self._target(node.name)
+        elif isinstance(node, cst.FunctionDef):
+            self.names[node.name.value] = None
+        elif isinstance(node, cst.Call):
+            self._call(node)
 
-    def visit_Del(self, node: cst.Del) -> None:
-        self._target(node.target)
-
-    def visit_Call(self, node: cst.Call) -> None:
+    def _call(self, node: cst.Call) -> None:
         name = _called(node)
         if name in _SPEAKING or name in _PURE or name in _READING:
             return
@@ -207,13 +197,6 @@ class _Changes(cst.CSTVisitor):
         for argument in node.args:
             if isinstance(argument.value, (cst.Name, cst.Attribute)):
                 self.objects.append(argument.value)
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self.names[node.name.value] = None
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
 
 
 _READING = frozenset(
@@ -260,28 +243,41 @@ def forget(suites: Iterable[cst.CSTNode], frame: Frame) -> None:
     span = Span(frame.tree.source, 0, 0)
     for suite in suites:
         span = frame.tree.span(suite)
-        suite.visit(changes)
-    for node in changes.objects:
-        value = _peek(node, frame)
+        for node in _walk(suite):
+            changes.read(node)
+    for receiver in changes.objects:
+        value = _peek(receiver, frame)
         if value is not None:
-            _loosen(value, frame.tree.shown(node), span)
-    for node, name in changes.fields:
-        value = _peek(node, frame)
+            _loosen(value, frame.tree.shown(receiver), span)
+    for receiver, name in changes.fields:
+        value = _peek(receiver, frame)
         if isinstance(value, Instance):
-            value.attributes[name] = Missing(
-                Unknown("branches", f"{frame.tree.shown(node)}.{name}"), Origin(span)
-            )
+            shown = f"{frame.tree.shown(receiver)}.{name}"
+            value.attributes[name] = Missing(Unknown("branches", shown), Origin(span))
     for item in changes.items:
         value = _peek(item.value, frame)
         if isinstance(value, Environment):
             _forget_variable(item, frame, span)
         elif value is not None:
             _loosen(value, frame.tree.shown(item.value), span, True)
+    for name in [n for n in changes.grown if n not in changes.names]:
+        _grow(name, frame, span)
     for name in changes.names:
         holder = frame.find(name)
         if holder is not None and isinstance(holder.names[name], (Sequence, Mapping)):
             _loosen(holder.names[name], name, span)
         missing = Missing(Unknown("branches", name), Origin(span))
+        frame.assign(name, missing)
+
+
+def _grow(name: str, frame: Frame, span: Span) -> None:
+    """After `name += ...` any number of times: a list or text goes on, anything else is unknown."""
+    holder = frame.find(name)
+    value = holder.names[name] if holder is not None else None
+    missing = Missing(Unknown("branches", name), Origin(span))
+    if isinstance(value, String):
+        frame.assign(name, String(value.text.joined(missing_text(missing))))
+    elif not isinstance(value, (Sequence, Mapping)):
         frame.assign(name, missing)
 
 

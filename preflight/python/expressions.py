@@ -138,13 +138,12 @@ def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
     return taken != negative
 
 
-@handles(cst.Integer, cst.Float, cst.Imaginary)
+@handles(cst.Integer, cst.Float)
 def _number(node: cst.Integer | cst.Float, frame: Frame) -> Value:
+    literal = node.value.replace("_", "")
     try:
-        value: object = node.evaluated_value
+        value: object = float(literal) if isinstance(node, cst.Float) else int(literal, 0)
     except (ValueError, OverflowError):
-        return unknown(node, frame)
-    if isinstance(value, complex):
         return unknown(node, frame)
     return Scalar(value, Origin(frame.tree.span(node)))
 
