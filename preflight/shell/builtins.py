@@ -659,7 +659,13 @@ def eval_(call: Call) -> list[State] | None:
         blank = Text((Piece(" ", Span(word.span.source, word.span.start, word.span.start)),))
         text = text.joined(blank, word.text)
     state.status = 0
+    if not text.known and any(p.unknown and p.unknown.reason == "command" for p in text.pieces):
+        if not _SETUP.search(text.display()):
+            state.missing = Unknown("command", text.display()[:80])
     return call.evaluator.text(text, call.expansion.source.path, state)
+
+
+_SETUP = re.compile(r"conda|mamba|ssh-agent|lmod|module|direnv|pyenv|brew|dircolors|spack")
 
 
 def source(call: Call) -> list[State] | None:

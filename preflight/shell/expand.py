@@ -194,6 +194,8 @@ class Expansion:
         found = None
         if len(text) < 2000 and (directory is not None or text.startswith("/")):
             found = match_files(quoting, directory, self.evaluator.context.files, extended=extended)
+        if found is None and directory is None and text[:1] in "'\"([" and "/" not in text:
+            return [word]
         if found is None:
             unknown = Unknown("file", text)
             return [Word(Text.missing(unknown, word.span), word.span, True)]

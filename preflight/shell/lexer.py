@@ -294,8 +294,13 @@ class Lexer:
         self.quoted(at + 1, stop - 1, out)
         return stop
 
-    def quoted(self, at: int, end: int, out: list[Part], *, document: bool = False) -> None:
-        """Read the inside of double quotes, or the lines of a here-document."""
+    def quoted(
+        self, at: int, end: int, out: list[Part], *, document: bool = False, nested: bool = False
+    ) -> None:
+        """Read the inside of double quotes, or the lines of a here-document.
+
+        `nested`: behind `:-` and its like, where double quotes open and close once more.
+        """
         data = self.data
         special = b"$`\\\n" if document else b'$`\\\n"'
         while at < end:
@@ -315,6 +320,10 @@ class Lexer:
                 else:
                     out.append(Literal(at, at + 1, "\\", True))
                     at += 1
+            elif character == 0x22 and nested:
+                stop = self.close_double(at + 1, end)
+                self.quoted(at + 1, stop - 1, out)
+                at = stop
             elif character == 0x22:
                 out.append(Literal(at, at + 1, '"', True))
                 at += 1
@@ -399,7 +408,7 @@ class Lexer:
         """Read the word behind `:-` and its like; blanks belong to it."""
         out: list[Part] = []
         if quoted:
-            self._quoted_argument(start, end, out)
+            self.quoted(start, end, out, nested=True)
         else:
             self._argument(start, end, out)
         return Token(start, end, tuple(out))
@@ -412,21 +421,6 @@ class Lexer:
                 at = found.end()
             else:
                 at = self.part(at, end, out)
-
-    def _quoted_argument(self, at: int, end: int, out: list[Part]) -> None:
-        """Inside double quotes a double quote may open again; single quotes are characters."""
-        data = self.data
-        while at < end:
-            quote = data.find(b'"', at, end)
-            while quote > at and data[quote - 1] == 0x5C:
-                quote = data.find(b'"', quote + 1, end)
-            if quote < 0:
-                self.quoted(at, end, out)
-                return
-            self.quoted(at, quote, out)
-            stop = self.close_double(quote + 1, end)
-            self.quoted(quote + 1, stop - 1, out)
-            at = stop
 
     # ---------------------------------------------------------------- where things end
 

@@ -53,10 +53,10 @@ def absent(expansion: Expansion, name: str, shown: str, span: Span) -> tuple[Tex
     state = expansion.state
     if expansion.evaluator.context.closed_environment and name not in _ALWAYS_SET:
         if state.missing is not None:
-            return Text.missing(Unknown("file", shown, name), span), False
+            return Text.missing(Unknown(state.missing.reason, shown, name), span), False
         return None, False
     if state.missing is not None:
-        return Text.missing(Unknown("file", shown, name), span), False
+        return Text.missing(Unknown(state.missing.reason, shown, name), span), False
     return Text.missing(Unknown("environment", f"${name}", name), span), True
 
 

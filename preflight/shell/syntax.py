@@ -255,7 +255,6 @@ def _mask(lexer: Lexer, masked: bytearray, start: int, end: int, *, words: bool)
             if at >= end:
                 break
             character = data[at]
-            redirects: list[Redirect] = []
             if character == 0x0A:
                 at += 1
                 for redirect in pending:
@@ -271,8 +270,10 @@ def _mask(lexer: Lexer, masked: bytearray, start: int, end: int, *, words: bool)
                 if close is not None:
                     at = close
                     continue
-            found = _DOCUMENT.match(data, at, end)
-            if found and not (data[at : at + 3] == b"<<<"):
+            if data[at : at + 3] == b"<<<":
+                at += 3
+                continue
+            if data[at : at + 2] == b"<<":
                 operator = _REDIRECTION.match(data, at, end)
                 if operator is None:
                     at += 1
@@ -287,14 +288,12 @@ def _mask(lexer: Lexer, masked: bytearray, start: int, end: int, *, words: bool)
                     if not isinstance(part, Literal) or part.quoted:
                         masked[part.start - start : part.end - start] = b"x" * (part.end - part.start)
             at = stop if stop > at else at + 1
-            del redirects
     except Unreadable:
         return
     if words and masked.endswith(b"\\"):
         masked[-1:] = b" "
 
 
-_DOCUMENT = re.compile(rb"<<-?")
 _REDIRECTION = re.compile(rb"(\d+)?(<<-|<<)")
 
 
