@@ -147,7 +147,7 @@ def read_shell(source: Source, context: Context, **state: Any) -> Script:
 def read_python(source: Source, context: Context, **state: Any) -> Script:
     from preflight.python import read_script as read
 
-    return read(source, context, read_shell=read_shell, **state)
+    return read(source, context, **{"read_shell": read_shell, **state})
 
 
 def resolve(source: Source, request: Request) -> Resolved | None:
@@ -242,12 +242,20 @@ def run_launches(
                 diagnostics += outcome.findings
                 waiting += outcome.undecided
                 checked = max(checked, outcome.checked)
-            found.append((settled.launch.conditions, diagnostics))
+            anchored = [with_anchor(diagnostic, place_of(settled.launch)) for diagnostic in diagnostics]
+            found.append((settled.launch.conditions, anchored))
         merged = merge_findings(found)
         findings += merged
         undecided += merge_undecided(waiting, merged)
     findings += run_layout(resolved, rules, request)
     return findings, undecided, checked
+
+
+def with_anchor(diagnostic: Diagnostic, place: Span) -> Diagnostic:
+    """The finding with a hidden label on its launch, so that an ignore comment there covers it."""
+    if not diagnostic.labels or any(label.span == place for label in diagnostic.labels):
+        return diagnostic
+    return diagnostic._replace(labels=(*diagnostic.labels, Label(place, "", hidden=True)))
 
 
 def run_one(

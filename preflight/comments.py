@@ -120,10 +120,10 @@ def find_in_python(source: Source) -> Iterator[Place]:
         start = source.line_starts[row - 1] + len(line[:column].encode())
         own = not line[:column].strip()
         target = _next_code(source.data, start) if own else start
-        if target is None:
-            continue
-        meant = source.position(target).line if own else row
-        ranges = tuple(_meant_in_python(source, tree, start, meant, own))
+        ranges: tuple[tuple[int, int], ...] = ()
+        if target is not None:
+            meant = source.position(target).line if own else row
+            ranges = tuple(_meant_in_python(source, tree, start, meant, own))
         yield Place(source.span(start, start + len(token.string.encode())), ranges)
 
 

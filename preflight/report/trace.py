@@ -253,9 +253,11 @@ def _draw_launch(settled: Settled, mask: Mask, flag: str | None) -> list[Row]:
     rows += _draw_argv(launch, mask, flag)
     if flag is None and launch.environment:
         rows.append([("  env", "line")])
-        for name, text in launch.environment.items():
-            shown = "(unset)" if text is None else _variable(name, text, mask)["text"]
-            rows.append([(f"    {name}={printable(shown)}", "plain")])
+        rows += [
+            [(f"    {name}={printable(_variable(name, text, mask)['text'])}", "plain")]
+            for name, text in launch.environment.items()
+            if text is not None
+        ]
     if flag is None:
         for configuration, facts in settled.configurations:
             title = "  facts" + (f" of {configuration.name}" if configuration.name else "")
