@@ -47,6 +47,8 @@ def bind_launch(
     if not origin.based:
         return (Configuration(launch, None, table.release, {}, (), False, assumed),)
     program = find_program(origin, table)
+    if program is None and origin.own and not origin.fork:
+        origin = origin._replace(fork=f"{table.release} has no program of this name")
     known = table.extended(program.options) if program is not None and program.options else table
     parsed = parse_words(launch.argv, known)
     unknown = [fault.flag for fault in parsed.faults if fault.kind in ("unknown", "extra")]

@@ -90,7 +90,7 @@ def match_program(launch: Launch) -> tuple[str, ...]:
         return ()
     shown = launch.program.text.display()
     if not shown.endswith(".py"):
-        shown = shown.replace(".", "/") + ".py" if shown.startswith(("megatron.", "pretrain_")) else shown
+        shown = shown.replace(".", "/") + ".py"
     name = os.path.basename(shown)
     candidates = [path for path in list_programs() if os.path.basename(path) == name]
     if name not in GENERIC_NAMES or not candidates:
