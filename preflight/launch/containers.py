@@ -9,15 +9,19 @@ from typing import NamedTuple
 
 from preflight.launch.model import Launch, Layer
 from preflight.source import Span
+from preflight.values import Unknown
+
+UNDECIDED = Unknown("node", "the container's own options")
 
 
 class Container(NamedTuple):
-    """`gpus` and `shared_memory` are None where the options do not decide it."""
+    """`gpus` and `shared_memory` are None where the options do not decide it; then `because` says why."""
 
     kind: str
     span: Span
     gpus: bool | None
     shared_memory: bool | None
+    because: Unknown = UNDECIDED
 
 
 def read_container(launch: Launch) -> Container | None:
@@ -54,7 +58,8 @@ def _read_docker(layer: Layer, launch: Launch) -> Container:
         memory = value == "host" or (None if value is None or value.startswith("container") else False)
     if not memory and {"mount", "tmpfs", "volume"} & set(options) and "/dev/shm" in _shown(layer):
         memory = None
-    return Container(kind, layer.span, gpus, memory)
+    unknowns = ipc.text.unknowns if ipc is not None and ipc.text is not None else ()
+    return Container(kind, layer.span, gpus, memory, unknowns[0] if unknowns else UNDECIDED)
 
 
 def _shown(layer: Layer) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from preflight.execution import Word
-from preflight.launch.containers import read_container
+from preflight.launch.containers import Container, read_container
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
@@ -232,13 +232,18 @@ def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:
         "visible_devices": from_number(visible) if visible is not None else distinct,
         "visible_devices_distinct": distinct,
         "container": Reading(kind, "launcher", span, kind or ""),
-        "container_gpus": Reading(container.gpus if container else None, "launcher", span, kind or ""),
-        "container_shared_memory": Reading(
-            container.shared_memory if container else None, "launcher", span, kind or ""
-        ),
+        "container_gpus": _describe_given(container, container.gpus if container else None),
+        "container_shared_memory": _describe_given(container, container.shared_memory if container else None),
         "environment_names": Reading(known, "environment"),
         "environment_lost": Reading(tuple(sorted(launch.lost)), "environment"),
     }
+
+
+def _describe_given(container: Container | None, value: bool | None) -> Reading:
+    if container is None:
+        return Reading(None, "launcher")
+    waiting = container.because if value is None else None
+    return Reading(value, "launcher", container.span, container.kind, waiting)
 
 
 def _read_ray(launch: Launch) -> Mapping[str, Reading]:
