@@ -80,7 +80,7 @@ def _number(text: str) -> int:
 
 def run(words: list[str]) -> int:
     """The command."""
-    options = make_parser().parse_args(words)
+    options = make_parser().parse_intermixed_args(words)
     try:
         expectation = read_expectation(options)
         targets = [shared.parse_output(text, ("text", "json")) for text in options.output] or [("text", None)]

@@ -54,7 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
 def run(words: list[str]) -> int:
     """The command."""
     words, arguments = shared.split_arguments(words)
-    options = make_parser().parse_args(words)
+    options = make_parser().parse_intermixed_args(words)
     probe = begin_probe(options, calls=bool(options.record))
     from preflight.cli.judgement import obtain_node
     from preflight.cli.session import MisuseError

@@ -61,6 +61,10 @@ def slug(fact: str) -> str:
     return fact.replace(" ", "-")
 
 
+FOLLOWS: Mapping[str, str] = {"graph": "gpus", "cuda": "driver"}
+"""A fact that is odd because another one is: the node is blamed once."""
+
+
 def vote(
     digests: Mapping[str, Digest], settled: frozenset[str]
 ) -> tuple[list[Verdict], dict[str, dict[str, dict[str, int]]]]:
@@ -81,12 +85,22 @@ def vote(
             if counts:
                 votes[product][fact] = dict(counts.most_common())
             if len(counts) > 1 and fact not in settled:
-                verdicts += _odd_ones(fact, ballot, values, counts)
+                excused = _differing(digests, hosts, FOLLOWS.get(fact))
+                verdicts += _odd_ones(fact, ballot, values, counts, excused)
     return verdicts, votes
 
 
+def _differing(digests: Mapping[str, Digest], hosts: Sequence[str], fact: str | None) -> frozenset[str]:
+    """Hosts that differ from most in the fact that explains this one."""
+    if fact is None:
+        return frozenset()
+    values = {host: digests[host].facts.get(fact) for host in hosts}
+    most = Counter(values.values()).most_common(1)[0][0]
+    return frozenset(host for host, value in values.items() if value != most)
+
+
 def _odd_ones(
-    fact: str, ballot: Ballot, values: Mapping[str, str], counts: Counter[str]
+    fact: str, ballot: Ballot, values: Mapping[str, str], counts: Counter[str], excused: frozenset[str]
 ) -> Iterable[Verdict]:
     winner, votes = counts.most_common(1)[0]
     total = len(values)
@@ -100,7 +114,9 @@ def _odd_ones(
     for value in counts:
         if value == winner:
             continue
-        odd = tuple(host for host, got in values.items() if got == value)
+        odd = tuple(host for host, got in values.items() if got == value and host not in excused)
+        if not odd:
+            continue
         message = f"{ballot.title}: {value}; {votes} of {total} nodes have {winner}"
         yield Verdict(f"fleet-{slug(fact)}-odd", ballot.severity, message, ballot.remedy, odd, {fact: value})
 

@@ -9,15 +9,43 @@ from pathlib import Path
 
 from preflight.node.model import Gpu, Node
 
-PLAIN = ["name", "uuid", "serial", "bus_id", "vbios", "part", "memory_total", "memory_used", "memory_reserved", "ecc", "ecc_pending", "ecc_uncorrected", "remapped_uncorrected", "remap_pending", "remap_failure", "retired_pending", "recovery_action", "clock_reasons", "persistence", "compute_mode", "mig", "mig_pending", "power_limit", "power_default", "pcie_width", "pcie_width_maximum", "cpus", "numa_nodes"]
+PLAIN = [
+    "name",
+    "uuid",
+    "serial",
+    "bus_id",
+    "vbios",
+    "part",
+    "memory_total",
+    "memory_used",
+    "memory_reserved",
+    "ecc",
+    "ecc_pending",
+    "ecc_uncorrected",
+    "remapped_uncorrected",
+    "remap_pending",
+    "remap_failure",
+    "retired_pending",
+    "recovery_action",
+    "clock_reasons",
+    "persistence",
+    "compute_mode",
+    "mig",
+    "mig_pending",
+    "power_limit",
+    "power_default",
+    "pcie_width",
+    "pcie_width_maximum",
+    "cpus",
+    "numa_nodes",
+]
 
 
 def write_profile(node: Node, **extra: object) -> str:
     """The lines that make the fake answer like this node; `extra` has more lines, with `__` for a dot."""
     lines = [f"count={len(node.gpus)}"]
-    for name in ("driver", "nvml", "cuda"):
-        if getattr(node, name) is not None:
-            lines.append(f"{name}={getattr(node, name)}")
+    told = {name: getattr(node, name) for name in ("driver", "nvml", "cuda")}
+    lines += [f"{name}={value}" for name, value in told.items() if value is not None]
     for at, gpu in enumerate(node.gpus):
         lines += [f"gpu.{at}.{line}" for line in _gpu_lines(gpu)]
         for name, matrix in (("ancestor", node.ancestors), ("peer", node.peers)):

@@ -146,10 +146,21 @@ def test_a_record_replays_anywhere(machine: MachineMaker, tmp_path: Path) -> Non
         ('{"schema": 99, "host": "n"}', "schema 99"),
         ('{"schema": 1}', "host is missing"),
         ('{"schema": 1, "host": 3}', "record.host: expected a text, found 3"),
-        ('{"schema": 1, "host": "n", "gpus": [{"number": "x"}]}', "record.gpus[0].number: expected a whole number"),
+        (
+            '{"schema": 1, "host": "n", "gpus": [{"number": "x"}]}',
+            "record.gpus[0].number: expected a whole number",
+        ),
         ('{"schema": 1, "host": "n", "gpus": [{"number": 0}], "peers": [[0, 0]]}', "not a 1 x 1 matrix"),
     ],
-    ids=["no JSON", "no record", "another schema", "no host", "a wrong type", "a wrong type inside", "a wrong matrix"],
+    ids=[
+        "no JSON",
+        "no record",
+        "another schema",
+        "no host",
+        "a wrong type",
+        "a wrong type inside",
+        "a wrong matrix",
+    ],
 )
 def test_a_bad_record_is_refused_with_the_place(tmp_path: Path, content: str, words: str) -> None:
     record = tmp_path / "node.json"
@@ -162,7 +173,9 @@ def test_a_bad_record_is_refused_with_the_place(tmp_path: Path, content: str, wo
 
 
 def test_an_expected_number_of_gpus(machine: MachineMaker) -> None:
-    done = machine("hgx-h100-x4", pci=()).run("node", "--isolated", "--expect-gpus", "8", "--output", "concise")
+    done = machine("hgx-h100-x4", pci=()).run(
+        "node", "--isolated", "--expect-gpus", "8", "--output", "concise"
+    )
     assert done.returncode == 4
     assert "4 GPUs instead of the 8 that were expected" in done.stdout
 
