@@ -1,7 +1,7 @@
 """Arithmetic of bash: C's operators over 64-bit integers, and variables that hold expressions.
 
 In: an expression whose `$` expansions are done, and access to variables.  Out: an integer, or `None` for
-unknown.  Raises `Invalid` where bash reports an error.
+unknown.  Raises `InvalidError` where bash reports an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAXIMUM_DEPTH = 40
 MAXIMUM_SIZE = 20_000
 
 
-class Invalid(Exception):
+class InvalidError(Exception):
     """Bash refuses the expression."""
 
 
@@ -81,7 +81,7 @@ class Evaluation:
             return 0
         value = self._comma()
         if self.at < len(self.tokens):
-            raise Invalid("syntax error in expression")
+            raise InvalidError("syntax error in expression")
         return value
 
     def _read(self, text: str) -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ class Evaluation:
         while at < len(text):
             found = _TOKEN.match(text, at)
             if not found:
-                raise Invalid("syntax error in expression")
+                raise InvalidError("syntax error in expression")
             kind = found.lastgroup or ""
             tokens.append((kind, found[kind]))
             at = found.end()
@@ -114,14 +114,14 @@ class Evaluation:
     def _ternary(self) -> int | None:
         self.nesting += 1
         if self.nesting > 150:
-            raise Invalid("too deeply nested")
+            raise InvalidError("too deeply nested")
         value = self._binary(3)
         if self._take("?"):
             live = self.live
             self.live = live and (value is None or value != 0)
             yes = self._comma()
             if not self._take(":"):
-                raise Invalid("`:' expected")
+                raise InvalidError("`:' expected")
             self.live = live and (value is None or value == 0)
             no = self._ternary()
             self.live = live
@@ -156,21 +156,21 @@ class Evaluation:
                 return 1
             return None if left is None or right is None else 0
         if operator in ("/", "%") and right == 0 and self.live:
-            raise Invalid("division by 0")
+            raise InvalidError("division by 0")
         if left is None or right is None:
             return None
         return calculate(operator, left, right)
 
     def _unary(self) -> int | None:
         if self.at >= len(self.tokens):
-            raise Invalid("operand expected")
+            raise InvalidError("operand expected")
         kind, text = self.tokens[self.at]
         if kind == "operator":
             self.at += 1
             if text in ("!", "~", "-", "+"):
                 self.nesting += 1
                 if self.nesting > 150:
-                    raise Invalid("too deeply nested")
+                    raise InvalidError("too deeply nested")
                 value = self._unary()
                 self.nesting -= 1
                 if value is None:
@@ -180,14 +180,13 @@ class Evaluation:
                 if self.at < len(self.tokens) and self.tokens[self.at][0] == "name":
                     name, index = self._target()
                     return self._step(name, index, 1 if text == "++" else -1, after=True)
-                value = self._unary()
-                return value
+                return self._unary()
             if text == "(":
                 value = self._comma()
                 if not self._take(")"):
-                    raise Invalid("missing `)'")
+                    raise InvalidError("missing `)'")
                 return value
-            raise Invalid("operand expected")
+            raise InvalidError("operand expected")
         if kind == "number":
             self.at += 1
             return number(text)
@@ -209,7 +208,7 @@ class Evaluation:
                 if not depth:
                     break
             else:
-                raise Invalid("bad array subscript")
+                raise InvalidError("bad array subscript")
             index = " ".join(text for _, text in self.tokens[start : self.at - 1])
         return name, index
 
@@ -223,7 +222,7 @@ class Evaluation:
                 value = right
             else:
                 if operator in ("/=", "%=") and right == 0 and self.live:
-                    raise Invalid("division by 0")
+                    raise InvalidError("division by 0")
                 left = self._load(name, index)
                 value = None if left is None or right is None else calculate(operator[:-1], left, right)
             self._store(name, index, value)
@@ -254,7 +253,7 @@ class Evaluation:
             return number(known)
         inner = Evaluation(self.access, self.depth + 1)
         if inner.depth > MAXIMUM_DEPTH:
-            raise Invalid("expression recursion level exceeded")
+            raise InvalidError("expression recursion level exceeded")
         value = inner.evaluate(known.replace(PLACEHOLDER, "?"))
         self.used.extend(inner.used)
         return value
@@ -270,7 +269,7 @@ def number(text: str) -> int:
         base_text, digits = text.split("#", 1)
         base = int(base_text)
         if not 2 <= base <= 64:
-            raise Invalid("invalid arithmetic base")
+            raise InvalidError("invalid arithmetic base")
         value = 0
         for digit in digits:
             if digit.isdigit():
@@ -282,14 +281,14 @@ def number(text: str) -> int:
             else:
                 worth = 62 if digit == "@" else 63
             if worth >= base:
-                raise Invalid("value too great for base")
+                raise InvalidError("value too great for base")
             value = value * base + worth
         return wrap(value)
     if text[:2] in ("0x", "0X"):
         return wrap(int(text[2:] or "0", 16))
     if text[0] == "0" and len(text) > 1:
         if not re.fullmatch("[0-7]+", text):
-            raise Invalid("value too great for base")
+            raise InvalidError("value too great for base")
         return wrap(int(text, 8))
     return wrap(int(text[:4000]))
 
@@ -298,7 +297,7 @@ def calculate(operator: str, left: int, right: int) -> int:
     """A binary operator on known operands."""
     if operator == "**":
         if right < 0:
-            raise Invalid("exponent less than 0")
+            raise InvalidError("exponent less than 0")
         return wrap(pow(left, right, 2**64))
     if operator in ("<<", ">>"):
         amount = right % 64

@@ -65,8 +65,8 @@ def _command(
         if name == "getopts":
             found.update(("OPTARG", "OPTIND"))
     elif name in ("eval", "source", "."):
-        text = syntax.source.data[node.start : node.end]
-        for one, two in _WRITES.findall(text):
+        data = syntax.source.data[node.start : node.end]
+        for one, two in _WRITES.findall(data):
             found.add((one or two).decode())
     elif name in functions and name not in calls:
         calls.add(name)

@@ -1,11 +1,12 @@
 """Brace expansion: `{a,b}`, `{1..5}`, nested and with prefix and suffix.
 
-In: the parts of a word.  Out: the parts of each word that it stands for.  Refuses (`TooMany`) what would make
+In: the parts of a word.  Out: the parts of each word that it stands for.  Refuses (`TooManyError`) what would make
 more words than any command line holds.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from preflight.shell.lexer import Literal, Part
@@ -16,7 +17,7 @@ Item = str | Part
 """One unquoted character (with its place in `_Items.places`), or a whole part."""
 
 
-class TooMany(Exception):
+class TooManyError(Exception):
     """The braces stand for more words than are worth writing down."""
 
 
@@ -44,7 +45,7 @@ Items = list[tuple[Item, int, int]]
 
 def _expand(items: Items, depth: int) -> list[Items]:
     if depth > 20:
-        raise TooMany
+        raise TooManyError
     start = 0
     while True:
         opening = _find(items, start)
@@ -58,7 +59,7 @@ def _expand(items: Items, depth: int) -> list[Items]:
         if commas:
             bounds = [opening, *commas, closing]
             middles: list[Items] = []
-            for low, high in zip(bounds, bounds[1:], strict=False):
+            for low, high in itertools.pairwise(bounds):
                 middles.extend(_expand(items[low + 1 : high], depth + 1))
         else:
             made = _sequence(inside)
@@ -68,7 +69,7 @@ def _expand(items: Items, depth: int) -> list[Items]:
             middles = made
         before, tails = items[:opening], _expand(items[closing + 1 :], depth + 1)
         if len(middles) * len(tails) > MAXIMUM_WORDS:
-            raise TooMany
+            raise TooManyError
         return [before + middle + tail for middle in middles for tail in tails]
 
 
@@ -80,7 +81,8 @@ def _find(items: Items, start: int) -> int | None:
 
 
 def _match(items: Items, opening: int) -> tuple[int | None, list[int]]:
-    depth, commas = 0, []
+    depth = 0
+    commas: list[int] = []
     for index in range(opening, len(items)):
         character = items[index][0]
         if character == "{":
@@ -108,7 +110,7 @@ def _sequence(inside: Items) -> list[Items] | None:
     first, last = (int(low), int(high)) if numeric else (ord(low), ord(high))
     step = abs(int(by or 1)) or 1
     if abs(last - first) // step >= MAXIMUM_WORDS:
-        raise TooMany
+        raise TooManyError
     values = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     width = 0
     if numeric and any(re.match(r"-?0\d", text) for text in (low, high)):

@@ -21,17 +21,23 @@ from preflight.values import Piece, Text, Unknown
 
 if TYPE_CHECKING:
     from preflight.execution import Word
-    from preflight.shell.builtins import Call
+    from preflight.shell.call import Call
 
 FILES = frozenset(
-    "mkdir rm cp mv touch chmod chown ln rmdir sleep sync clear rsync mkfifo chgrp install truncate stty".split()
-)
+    (
+        "mkdir", "rm", "cp", "mv", "touch", "chmod", "chown", "ln", "rmdir", "sleep", "sync", "clear", "rsync",
+        "mkfifo", "chgrp", "install", "truncate", "stty",
+    )
+)  # fmt: skip
 """Commands on files: nothing that a launch is made of; they are not noted."""
 
 ASSUMED = FILES | frozenset(
-    "pip pip3 git apt apt-get yum conda mamba module ml wget curl unzip tar export pkill kill killall ray "
-    "nvidia-cuda-mps-control tmux screen huggingface-cli hf modelscope".split()
-)
+    (
+        "pip", "pip3", "git", "apt", "apt-get", "yum", "conda", "mamba", "module", "ml", "wget", "curl", "unzip",
+        "tar", "pkill", "kill", "killall", "ray", "nvidia-cuda-mps-control", "tmux", "screen", "huggingface-cli",
+        "hf", "modelscope",
+    )
+)  # fmt: skip
 """Commands whose success a script counts on."""
 
 SILENT = FILES | frozenset(("kill", "pkill", "killall", "module", "ml"))
@@ -56,10 +62,7 @@ def run(call: Call) -> None:
         _touch_files(call, name)
         return
     modelled = _TEXT.get(name)
-    if modelled is not None:
-        output = modelled(call)
-    else:
-        output = _filter(call, name)
+    output = modelled(call) if modelled is not None else _filter(call, name)
     if output is None:
         shown = " ".join(call.span.text.split())[:80]
         basis = [word.text for word in call.words]

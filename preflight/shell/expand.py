@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from preflight.execution import Word
 from preflight.shell import lookup
-from preflight.shell.arithmetic import Access, Evaluation, Invalid
-from preflight.shell.brace import TooMany, expand_braces
+from preflight.shell.arithmetic import Access, Evaluation, InvalidError
+from preflight.shell.brace import TooManyError, expand_braces
 from preflight.shell.lexer import (
     Arithmetic,
     Literal,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from preflight.shell.syntax import Syntax
 
 
-class Stop(Exception):
+class StopError(Exception):
     """The shell gives up: a required parameter is missing (`exit`), or an expression is wrong."""
 
     def __init__(self, kind: str) -> None:
@@ -84,7 +84,7 @@ class Expansion:
                 continue
             try:
                 variants = expand_braces(token.parts)
-            except TooMany:
+            except TooManyError:
                 span = Span(self.source, token.start, token.end)
                 out.append(Word(Text.missing(Unknown("branches", span.text[:200]), span), span, True))
                 continue
@@ -282,10 +282,10 @@ class Expansion:
         evaluation = Evaluation(Access(self._read_number, self._write_number))
         try:
             value = evaluation.evaluate(shown)
-        except Invalid:
+        except InvalidError:
             if not basis.known or any(not text.known for text in evaluation.used):
                 return None, [basis, *evaluation.used]
-            raise Stop("discard") from None
+            raise StopError("discard") from None
         pieces = [Text((p,)) for p in basis.pieces if p.unknown or p.assumptions]
         return value, [*pieces, *evaluation.used]
 
@@ -317,8 +317,8 @@ class Expansion:
             return self._indirect(part, shown, span)
         if _is_list(part, self):
             return self._list(part, shown, span)
-        if part.index is not None:
-            key = self.subscript(part.index)
+        if part.subscript is not None:
+            key = self.subscript(part.subscript)
             text, absent = lookup.read_element(self, part.name, key, shown, span), False
             if text is None and part.prefix == "":
                 text, absent = lookup.read_absent_element(self, part.name, shown, span)
@@ -329,7 +329,7 @@ class Expansion:
         if not part.operator:
             if text is None:
                 if "u" in self.state.options and not self.state.guarded:
-                    raise Stop("exit")
+                    raise StopError("exit")
                 self.evaluator.remarks.note_unset(self.state, part, self.source)
                 return []
             text = self._routed(text, part.name, span)
@@ -374,7 +374,7 @@ class Expansion:
             return self._made(part, self._routed(text, part.name, span))
         if kind == "?":
             if null:
-                raise Stop("exit")
+                raise StopError("exit")
             assert text is not None
             self.state.facts["empty", text.unknowns[:1]] = False
             return self._made(part, text)
@@ -392,7 +392,7 @@ class Expansion:
             fragments = _with_assumption(fragments, assumption, self._argument_span(part), part.quoted)
             value = Text(f.piece for f in fragments if f.piece is not None)
         if kind == "=":
-            key = self.subscript(part.index) if part.index is not None else None
+            key = self.subscript(part.subscript) if part.subscript is not None else None
             lookup.assign(self, part.name, key, value, span)
         return fragments
 
@@ -484,7 +484,7 @@ class Expansion:
             return EMPTY
         high = size if length is None else low + length if length >= 0 else size + length
         if high < low:
-            raise Stop("discard")
+            raise StopError("discard")
         return slice_text(text, low, min(high, size))
 
     def _indirect(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
@@ -498,15 +498,15 @@ class Expansion:
             return self._elements(
                 [Element(Text((Piece(n, span),)), span) for n in names], part, part.operator
             )
-        if part.index is not None and not part.operator:
-            raw = self.source.data[part.index[0] : part.index[1]]
+        if part.subscript is not None and not part.operator:
+            raw = self.source.data[part.subscript[0] : part.subscript[1]]
             if raw in (b"@", b"*"):
                 keys = lookup.keys(self, part.name)
                 if keys is None:
                     return self._made(part, Text.missing(Unknown("branches", shown), span))
                 items = [Element(Text((Piece(str(key), span),)), span) for key in keys]
                 return self._elements(items, part, raw.decode())
-        key = self.subscript(part.index) if part.index is not None else None
+        key = self.subscript(part.subscript) if part.subscript is not None else None
         if key is not None:
             text: Text | None = lookup.read_element(self, part.name, key, shown, span)
         else:
@@ -521,7 +521,7 @@ class Expansion:
             return self._made(part, Text.missing(Unknown("syntax", shown), span))
         if found[2] is not None or found[1] in ("@", "*"):
             return self._indirect_element(part, found, shown, span)
-        return self.parameter(part._replace(prefix="", name=found[1], index=None))
+        return self.parameter(part._replace(prefix="", name=found[1], subscript=None))
 
     def _indirect_element(
         self, part: Parameter, found: re.Match[str], shown: str, span: Span
@@ -539,9 +539,9 @@ class Expansion:
 
     def _list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
         """`$@`, `$*`, `${a[@]}`, `${a[*]}` and what operators make of them."""
-        kind = (
-            part.name if part.name in ("@", "*") else self.source.data[part.index[0] : part.index[1]].decode()
-        )  # type: ignore[index]
+        kind = part.name
+        if part.subscript is not None:
+            kind = self.source.data[slice(*part.subscript)].decode()
         items = lookup.elements(self, part.name)
         if items is None:
             return self._unknown_list(part, shown, span)
@@ -558,7 +558,7 @@ class Expansion:
                 return [] if null else self._argument(part)
             if null:
                 if operator[-1] == "?":
-                    raise Stop("exit")
+                    raise StopError("exit")
                 return self._argument(part)
         elif operator == ":":
             assert part.argument is not None
@@ -571,7 +571,7 @@ class Expansion:
                 item if item.many else Element(self._change(part, item.text, shown, span), item.span)
                 for item in items
             ]
-        if not items and part.index is not None:
+        if not items and part.subscript is not None:
             self.evaluator.remarks.note_unset(self.state, part, self.source)
         return self._elements(items, part, kind)
 
@@ -630,12 +630,11 @@ class Expansion:
                         out.append(Fragment(Piece(separator, Span(self.source, part.start, part.end)), True))
             if part.quoted and separate:
                 out.append(QUOTES._replace(element=item.span))
-            for piece in item.text.pieces:
-                out.append(
-                    Fragment(
-                        piece, part.quoted, not part.quoted, element=item.span, many=item.many and separate
-                    )
-                )
+            many = item.many and separate
+            out.extend(
+                Fragment(piece, part.quoted, not part.quoted, element=item.span, many=many)
+                for piece in item.text.pieces
+            )
         if items and part.quoted and not separate:
             out.append(QUOTES)
         return out
@@ -644,8 +643,8 @@ class Expansion:
 def _is_list(part: Parameter, expansion: Expansion) -> bool:
     if part.prefix == "!":
         return False
-    if part.index is not None:
-        return expansion.source.data[part.index[0] : part.index[1]] in (b"@", b"*")
+    if part.subscript is not None:
+        return expansion.source.data[part.subscript[0] : part.subscript[1]] in (b"@", b"*")
     return part.name in ("@", "*")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from preflight.shell.arithmetic import Access, Evaluation, Invalid
+from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.lexer import unescape
 
 Read = Callable[[str], "str | None"]
@@ -244,11 +244,11 @@ def expr(arguments: list[str], given: str | None, read: Read) -> Result:
 
 def _calculate(text: str) -> int | None:
     def refuse(*_: object) -> None:
-        raise Invalid("a name")
+        raise InvalidError("a name")
 
     try:
         return Evaluation(Access(refuse, refuse)).evaluate(text)  # type: ignore[arg-type]
-    except Invalid:
+    except InvalidError:
         return None
 
 
@@ -342,7 +342,8 @@ def _substitute_lines(command: str, lines: list[str], extended: bool) -> list[st
     found = _SUBSTITUTION.fullmatch(command)
     if not found:
         return None
-    separator, fields, current, rest = found[1], [], "", found[2]
+    fields: list[str] = []
+    separator, current, rest = found[1], "", found[2]
     at = 0
     while at < len(rest):
         if rest[at] == "\\" and at + 1 < len(rest):

@@ -1,7 +1,7 @@
 """Words of bash: from bytes to parts (literals, expansions, substitutions).
 
 In: a source and a range of it.  Out: `Simple` commands and their `Token`s, made of parts that still point at
-their bytes.  Nothing is expanded here.  Refuses (`Unreadable`) what bash itself would not read: an unclosed
+their bytes.  Nothing is expanded here.  Refuses (`UnreadableError`) what bash itself would not read: an unclosed
 quote or brace, and nesting beyond any sensible depth.
 """
 
@@ -16,7 +16,7 @@ MAXIMUM_DEPTH = 60
 """How deep quotes, braces and substitutions may nest."""
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """The text is not bash; `start` is where reading stopped making sense."""
 
     def __init__(self, message: str, start: int) -> None:
@@ -41,7 +41,7 @@ class Parameter(NamedTuple):
     end: int
     quoted: bool
     name: str
-    index: tuple[int, int] | None = None
+    subscript: tuple[int, int] | None = None
     prefix: str = ""
     operator: str = ""
     argument: tuple[int, int] | None = None
@@ -105,7 +105,7 @@ class Assignment(NamedTuple):
     start: int
     end: int
     name: str
-    index: tuple[int, int] | None
+    subscript: tuple[int, int] | None
     append: bool
     value: Token | None
     elements: tuple[tuple[Token | None, bool, Token], ...] | None = None
@@ -222,8 +222,8 @@ class Lexer:
 
     def word(self, at: int, end: int) -> tuple[Token, int]:
         """Read one word that begins at `at`; it ends at a blank or an operator."""
-        data, parts, start = self.data, [], at
-        out: list[Part] = parts
+        data, start = self.data, at
+        out: list[Part] = []
         while at < end:
             found = _PLAIN.match(data, at, end)
             if found:
@@ -386,7 +386,7 @@ class Lexer:
             elif at < stop and data[at] in _SPECIAL:
                 name, at = chr(data[at]), at + 1
             else:
-                raise Unreadable("bad substitution", start)
+                raise UnreadableError("bad substitution", start)
         index = None
         if data[at : at + 1] == b"[" and at < stop:
             bracket = self.close_bracket(at + 1, stop)
@@ -399,7 +399,7 @@ class Lexer:
             elif data[at] in b"-=?+#%/^,:@*":
                 operator, at = chr(data[at]), at + 1
             else:
-                raise Unreadable("bad substitution", start)
+                raise UnreadableError("bad substitution", start)
             argument = (at, stop)
         out.append(Parameter(start, close, quoted, name, index, prefix, operator, argument))
         return close
@@ -427,7 +427,7 @@ class Lexer:
     def close_single(self, at: int, end: int) -> int:
         stop = self.data.find(b"'", at, end)
         if stop < 0:
-            raise Unreadable("a single quote is not closed", at - 1)
+            raise UnreadableError("a single quote is not closed", at - 1)
         return stop + 1
 
     def close_ansi(self, at: int, end: int) -> int:
@@ -439,7 +439,7 @@ class Lexer:
                 return at + 1
             else:
                 at += 1
-        raise Unreadable("a single quote is not closed", start - 2)
+        raise UnreadableError("a single quote is not closed", start - 2)
 
     def close_double(self, at: int, end: int) -> int:
         data, start = self.data, at
@@ -452,7 +452,7 @@ class Lexer:
             if character == 0x22:
                 return at + 1
             at = at + 2 if character == 0x5C else self.skip_expansion(at, end, True)
-        raise Unreadable("a double quote is not closed", start - 1)
+        raise UnreadableError("a double quote is not closed", start - 1)
 
     def close_backquote(self, at: int, end: int) -> int:
         data, start = self.data, at
@@ -463,7 +463,7 @@ class Lexer:
                 return at + 1
             else:
                 at += 1
-        raise Unreadable("a backquote is not closed", start - 1)
+        raise UnreadableError("a backquote is not closed", start - 1)
 
     def skip_expansion(self, at: int, end: int, quoted: bool) -> int:
         """The end of what begins with `$` or a backquote at `at`."""
@@ -490,7 +490,7 @@ class Lexer:
                 self.depth -= 1
                 return at + 1
             at = self._skip(at, end, single=not quoted or self._pattern_operator(start, at))
-        raise Unreadable("a brace is not closed", start - 2)
+        raise UnreadableError("a brace is not closed", start - 2)
 
     def _pattern_operator(self, start: int, at: int) -> bool:
         """Quotes count in `"${x%'a'}"` but not in `"${x:-'a'}"`."""
@@ -506,7 +506,7 @@ class Lexer:
                 open_ += 1
                 at += 1
                 if open_ > 2000:
-                    raise Unreadable("too deeply nested", start)
+                    raise UnreadableError("too deeply nested", start)
             elif character == 0x29:
                 at += 1
                 if open_ == 1 and cases:
@@ -526,7 +526,7 @@ class Lexer:
                 at += 1
             else:
                 at = self._skip(at, end)
-        raise Unreadable("a parenthesis is not closed", start - 1)
+        raise UnreadableError("a parenthesis is not closed", start - 1)
 
     def close_arithmetic(self, at: int, end: int) -> int | None:
         """The end of `(( ... ))`, or None where it is not arithmetic after all."""
@@ -544,7 +544,7 @@ class Lexer:
             else:
                 try:
                     at = self._skip(at, end)
-                except Unreadable:
+                except UnreadableError:
                     return None
         return None
 
@@ -562,7 +562,7 @@ class Lexer:
                     return at
             else:
                 at = self._skip(at, end)
-        raise Unreadable("a bracket is not closed", start - 1)
+        raise UnreadableError("a bracket is not closed", start - 1)
 
     def _skip(self, at: int, end: int, *, single: bool = True) -> int:
         """One step over whatever stands here."""
@@ -582,7 +582,7 @@ class Lexer:
     def _deepen(self, at: int) -> None:
         self.depth += 1
         if self.depth > MAXIMUM_DEPTH:
-            raise Unreadable("too deeply nested", at)
+            raise UnreadableError("too deeply nested", at)
 
     # ---------------------------------------------------------------- simple commands
 
@@ -634,7 +634,7 @@ class Lexer:
         if found[2] == b"[":
             try:
                 close = self.close_bracket(at, end)
-            except Unreadable:
+            except UnreadableError:
                 return None
             index, at = (at, close - 1), close
             sign = _SIGN.match(data, at, end)
@@ -651,11 +651,12 @@ class Lexer:
 
     def elements(self, at: int, end: int) -> tuple[tuple[tuple[Token | None, bool, Token], ...], int]:
         """Read the elements of an array up to its closing parenthesis."""
-        data, found, start = self.data, [], at
+        data, start = self.data, at
+        found: list[tuple[Token | None, bool, Token]] = []
         while True:
             at = self.blank(at, end)
             if at >= end:
-                raise Unreadable("an array is not closed", start - 1)
+                raise UnreadableError("an array is not closed", start - 1)
             character = data[at]
             if character in b"\n\r\v\f" and not (character == 0x0D and data[at + 1 : at + 2] != b"\n"):
                 at += 1
@@ -665,7 +666,7 @@ class Lexer:
             elif character == 0x29:
                 return tuple(found), at + 1
             elif character in b";&|<>(" and data[at : at + 2] not in (b"<(", b">("):
-                raise Unreadable("an operator inside an array", at)
+                raise UnreadableError("an operator inside an array", at)
             else:
                 key, append = None, False
                 if character == 0x5B:
@@ -676,7 +677,7 @@ class Lexer:
     def _subscript(self, at: int, end: int) -> tuple[Token | None, bool, int]:
         try:
             close = self.close_bracket(at + 1, end)
-        except Unreadable:
+        except UnreadableError:
             return None, False, at
         sign = _SIGN.match(self.data, close, end)
         if sign is None or b"\n" in self.data[at:close]:
@@ -690,7 +691,7 @@ class Lexer:
         at = self.blank(found.end(), end)
         target, stop = self.word(at, end)
         if stop == at and operator != "<<":
-            raise Unreadable("a redirection without a target", found.start())
+            raise UnreadableError("a redirection without a target", found.start())
         body, literal = None, False
         if operator in ("<<", "<<-"):
             body, literal = self.document(target, stop, end, operator == "<<-", out)

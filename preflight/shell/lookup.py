@@ -301,7 +301,9 @@ def _assign_element(
     items: Array = dict(old.value) if isinstance(old.value, dict) else {}
     if isinstance(old.value, Text):
         items[0] = Element(old.value, span)
-    index = subscript(expansion, old, key) if key is not None else ("0" if old.associative else 0)
+    index: Any = "0" if old.associative else 0
+    if key is not None:
+        index = subscript(expansion, old, key)
     if index is None:
         unknown = Unknown("branches", f"${{{name}[@]}}")
         state.put(name, old._replace(value=Text.missing(unknown, span)))
@@ -342,25 +344,25 @@ def assign_array(
     items: Array = {}
     if append and isinstance(old.value, dict):
         items = dict(old.value)
-    elif append and old.value is not None:
-        if isinstance(old.value, Text) and not old.value.known and "[@]" in old.value.display():
+    elif append and isinstance(old.value, Text):
+        if not old.value.known and "[@]" in old.value.display():
             return
         items[0] = Element(old.value, _span_of(old.value, expansion))
     state.put(name, old._replace(value=items))
     if old.associative and found and all(key is None for key, _, _ in found):
         pairs = [element for _, _, element in found]
         for number in range(0, len(pairs), 2):
-            index = pairs[number].text.value
-            if index is None or pairs[number].many:
+            word = pairs[number].text.value
+            if word is None or pairs[number].many:
                 state.put(
                     name, old._replace(value=Text.missing(Unknown("branches", f"${{{name}[@]}}"), span))
                 )
                 return
-            items[index] = pairs[number + 1] if number + 1 < len(pairs) else Element(EMPTY, span)
+            items[word] = pairs[number + 1] if number + 1 < len(pairs) else Element(EMPTY, span)
         return
     at = max(items, default=-1) + 1 if not old.associative else 0
     for key, added, element in found:
-        index = at if key is None else subscript(expansion, old, key)
+        index: Any = at if key is None else subscript(expansion, old, key)
         if index is None or (isinstance(index, int) and index < 0 and not old.associative):
             state.put(name, old._replace(value=Text.missing(Unknown("branches", f"${{{name}[@]}}"), span)))
             return

@@ -110,10 +110,13 @@ def change_letters(text: Text, operator: str, pattern: Characters | None, shown:
             return character
         return character.upper() if operator[0] == "^" else character.lower()
 
-    if len(operator) == 2:
-        changed = "".join(change(c) for c in value)
-    else:
-        changed = change(value[0]) + value[1:] if value else ""
+    changed = (
+        "".join(change(c) for c in value)
+        if len(operator) == 2
+        else change(value[0]) + value[1:]
+        if value
+        else ""
+    )
     return text if changed == value else rewrite(changed, text, span)
 
 

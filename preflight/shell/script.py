@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from preflight.execution import Context, Execution, Script
-from preflight.shell.evaluate import Evaluator, Exhausted
+from preflight.shell.evaluate import Evaluator
 from preflight.shell.joining import reduce_conditions
-from preflight.shell.state import initial_state
+from preflight.shell.state import ExhaustedError, initial_state
 from preflight.source import Source
 from preflight.values import Piece, Text, Unknown
 
@@ -35,7 +35,7 @@ def read_script(
     state.stack = (("", state.zero.value or source.path),)
     try:
         evaluator.program(syntax, [state])
-    except (Exhausted, RecursionError):
+    except (ExhaustedError, RecursionError):
         evaluator.truncate("branches", "too many paths or loops")
     executions = merge_executions(evaluator.executions)
     return Script(source, executions, tuple(evaluator.remarks.found), (), tuple(evaluator.truncated))

@@ -15,6 +15,10 @@ from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
 
 
+class ExhaustedError(Exception):
+    """Out of fuel."""
+
+
 class Element(NamedTuple):
     """An array element or a positional argument; `many` as in `Word`."""
 
@@ -74,7 +78,7 @@ class Flow(NamedTuple):
     """Why the following statements are not run: exit, return, break, continue, discard, never."""
 
     kind: str
-    count: int = 1
+    levels: int = 1
 
 
 class Question(NamedTuple):
@@ -268,12 +272,11 @@ def initial_state(
     numbers = [n for n in context.arguments if n > 0]
     items: list[Element | None] = []
     for number in range(1, max(numbers, default=0) + 1):
-        value = context.arguments.get(number)
-        if value is None:
+        given = context.arguments.get(number)
+        if given is None:
             items.append(None)
         else:
-            text = _given("", value, "<arguments>")
-            items.append(Element(text, _nowhere("<arguments>", value)))
+            items.append(Element(_given("", given, "<arguments>"), _nowhere("<arguments>", given)))
     state.arguments = Arguments(tuple(items), not context.closed_arguments)
     zero = context.arguments.get(0, source.path)
     state.zero = _given("", zero, "<arguments>")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from preflight.shell.lexer import Lexer, Literal, Redirect, Simple, Token, Unreadable
+from preflight.shell.lexer import Lexer, Literal, Redirect, Simple, Token, UnreadableError
 from preflight.source import Source
 from preflight.values import Piece
 
@@ -233,7 +233,7 @@ class Syntax:
             return None
         try:
             command = self.lexer.simple(start, end)
-        except Unreadable:
+        except UnreadableError:
             return None
         rest = self.source.data[command.end : end]
         return (command,) if not rest.strip() else None
@@ -288,7 +288,7 @@ def _mask(lexer: Lexer, masked: bytearray, start: int, end: int, *, words: bool)
                     if not isinstance(part, Literal) or part.quoted:
                         masked[part.start - start : part.end - start] = b"x" * (part.end - part.start)
             at = stop if stop > at else at + 1
-    except Unreadable:
+    except UnreadableError:
         return
     if words and masked.endswith(b"\\"):
         masked[-1:] = b" "
@@ -360,7 +360,7 @@ class _Reader:
             statement: Statement = reader(node, start, end)
             self.cursor = max(self.cursor, end)
             return statement
-        except Unreadable as error:
+        except UnreadableError as error:
             self.cursor = max(self.cursor, end)
             return Broken(start, end, error.message)
         finally:
@@ -389,26 +389,19 @@ class _Reader:
                 operator = child.type if child.type in ("&&", "||") else operator
             elif child.type not in _BODY_NODES and self.base + child.start_byte >= self.cursor:
                 right = self.statement(child)
-                if left is None:
-                    left = right
-                else:
-                    left = Both(left.start, right.end, left, operator, right)
+                left = right if left is None else Both(left.start, right.end, left, operator, right)
         return left if left is not None else Broken(start, end, "syntax not understood")
 
     def _pipeline(self, node: Node, start: int, end: int) -> Statement:
-        stages: list[Statement] = []
-        for child in node.children:
-            if (
-                child.is_named
-                and child.type not in _BODY_NODES
-                and self.base + child.start_byte >= self.cursor
-            ):
-                stages.append(self.statement(child))
+        stages = [self.statement(child) for child in node.children if self._is_new(child)]
         if stages and isinstance(stages[0], Negation):
             first = stages[0]
             inner = Pipeline(first.body.start, end, (first.body, *stages[1:]))
             return Negation(start, end, inner)
         return stages[0] if len(stages) == 1 else Pipeline(start, end, tuple(stages))
+
+    def _is_new(self, node: Node) -> bool:
+        return node.is_named and node.type not in _BODY_NODES and self.base + node.start_byte >= self.cursor
 
     def _negated_command(self, node: Node, start: int, end: int) -> Statement:
         inner = [child for child in node.children if child.is_named and child.type not in _BODY_NODES]
@@ -463,7 +456,9 @@ class _Reader:
         return self.block(condition), self.block(body)
 
     def _while_statement(self, node: Node, start: int, end: int) -> Statement:
-        until, condition, body = False, [], ()
+        until = False
+        condition: list[Node] = []
+        body: Block = ()
         head: Block = ()
         for child in node.children:
             if child.type in ("while", "until") and not child.is_named:
@@ -549,7 +544,7 @@ class _Reader:
                 continue
             token, stop = self.lexer.word(at, end)
             if stop == at:
-                raise Unreadable("syntax not understood", at)
+                raise UnreadableError("syntax not understood", at)
             patterns.append(token)
             at = stop
         self.cursor = max(self.cursor, at)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from preflight.execution import Word
 from preflight.shell import lookup
-from preflight.shell.expand import Expansion, Stop
+from preflight.shell.expand import Expansion, StopError
 from preflight.shell.knowledge import All, Atom, Claim, Not, Some, recall
-from preflight.shell.lexer import Literal, Part, Token, Unreadable
+from preflight.shell.lexer import Literal, Part, Token, UnreadableError
 from preflight.shell.pattern import compile_pattern
 from preflight.shell.pieces import EMPTY
 from preflight.shell.state import Element, Variable
@@ -31,20 +31,22 @@ class Verdict(NamedTuple):
     wrong: bool = False
 
 
-UNARY = frozenset("-a -b -c -d -e -f -g -h -k -n -o -p -r -s -t -u -v -w -x -z -G -L -N -O -R -S".split())
-BINARY = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef =~".split())
-_NUMERIC = frozenset("-eq -ne -lt -le -gt -ge".split())
+UNARY = frozenset(f"-{letter}" for letter in "abcdefghknoprstuvwxzGLNORS")
+BINARY = frozenset(
+    ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "=~"]
+)
+_NUMERIC = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 
 
 def decide_words(expansion: Expansion, words: list[Word]) -> Verdict:
     """`test` with these words; a closing bracket is already gone."""
     try:
         return _Classic(expansion, words).run()
-    except _Wrong:
+    except _WrongError:
         return Verdict(False, wrong=True)
 
 
-class _Wrong(Exception):
+class _WrongError(Exception):
     pass
 
 
@@ -71,7 +73,7 @@ class _Classic:
                 return decide(self.expansion, Atom(texts[0] or "", words[1].text, None))
             if texts[0] is None:
                 return Verdict(None, Atom("?", words[0].text, words[1].text, False))
-            raise _Wrong
+            raise _WrongError
         if size == 3:
             if texts[1] in BINARY and texts[1] != "=~":
                 return decide(self.expansion, Atom(texts[1] or "", words[0].text, words[2].text))
@@ -83,7 +85,7 @@ class _Classic:
                 return self._count(words[1:2])
             if any(text is None for text in texts):
                 return Verdict(None, Atom("?", words[0].text, words[2].text, False))
-            raise _Wrong
+            raise _WrongError
         if size == 4:
             if texts[0] == "!":
                 return negate(self._count(words[1:]))
@@ -92,7 +94,7 @@ class _Classic:
         self.at = 0
         verdict = self._either()
         if self.at < size:
-            raise _Wrong
+            raise _WrongError
         return verdict
 
     def _peek(self, ahead: int = 0) -> str | None:
@@ -115,7 +117,7 @@ class _Classic:
 
     def _primary(self) -> Verdict:
         if self.at >= len(self.words):
-            raise _Wrong
+            raise _WrongError
         text = self._peek()
         if text == "!":
             self.at += 1
@@ -129,7 +131,7 @@ class _Classic:
             self.at += 1
             verdict = self._either()
             if self._peek() != ")":
-                raise _Wrong
+                raise _WrongError
             self.at += 1
             return verdict
         if text in UNARY and self.at + 1 < len(self.words):
@@ -206,13 +208,13 @@ def _differ(left: Text, right: Text) -> bool:
 
 
 def _compare_numbers(operator: str, left: str | None, right: str | None) -> bool | None:
-    numbers = []
+    numbers: list[int | None] = []
     for text in (left, right):
         if text is None:
             numbers.append(None)
             continue
         if not re.fullmatch(r"\s*[-+]?\d+\s*", text):
-            raise _Wrong
+            raise _WrongError
         numbers.append(int(text[:400]))
     one, two = numbers
     if one is None or two is None:
@@ -292,9 +294,9 @@ def decide_range(expansion: Expansion, start: int, end: int) -> Verdict:
         verdict = reader.either(True)
         reader.skip()
         if reader.at < reader.end:
-            raise Unreadable("syntax not understood", reader.at)
+            raise UnreadableError("syntax not understood", reader.at)
         return verdict
-    except _Wrong:
+    except _WrongError:
         return Verdict(False, wrong=True)
 
 
@@ -342,7 +344,7 @@ class _Modern:
     def primary(self, live: bool) -> Verdict:
         self.depth += 1
         if self.depth > 60:
-            raise Unreadable("too deeply nested", self.at)
+            raise UnreadableError("too deeply nested", self.at)
         try:
             self.skip()
             if self.data[self.at : self.at + 1] == b"!" and self.data[self.at + 1 : self.at + 2] in (
@@ -356,7 +358,7 @@ class _Modern:
             if self.take(b"("):
                 verdict = self.either(live)
                 if not self.take(b")"):
-                    raise Unreadable("syntax not understood", self.at)
+                    raise UnreadableError("syntax not understood", self.at)
                 return verdict
             return self.comparison(live)
         finally:
@@ -401,14 +403,14 @@ class _Modern:
         self.skip()
         token, stop = self.lexer.word(self.at, self.end)
         if stop == self.at:
-            raise Unreadable("syntax not understood", self.at)
+            raise UnreadableError("syntax not understood", self.at)
         self.at = stop
         return token
 
     def regex(self) -> Token:
         self.skip()
-        start, parts, depth = self.at, [], 0
-        out: list[Part] = parts
+        start, depth = self.at, 0
+        out: list[Part] = []
         while self.at < self.end:
             character = self.data[self.at]
             if character in b"'\"`$\\":
@@ -441,8 +443,8 @@ class _Modern:
         try:
             one, _ = self.expansion.calculate(left)
             two, _ = self.expansion.calculate(right)
-        except Stop:
-            raise _Wrong from None
+        except StopError:
+            raise _WrongError from None
         if one is None or two is None:
             outcome = recall(self.expansion.state, Atom(operator, left, right))
             return Verdict(outcome, Atom(operator, left, right)) if outcome is None else Verdict(outcome)
@@ -479,7 +481,7 @@ class _Modern:
         try:
             found = re.search(expression, text.value, re.S)
         except (re.error, RecursionError, OverflowError):
-            raise _Wrong from None
+            raise _WrongError from None
         span = Span(self.expansion.source, right.start, right.end)
         groups = [found[0], *found.groups()] if found else []
         items = {

@@ -1,0 +1,214 @@
+"""Loops: as many turns as are known, or none and some.
+
+In: a loop, and the state before it.  Out: the states after it.  Where the number of turns is not known, the
+variables that the loop assigns are not known after it either; a loop that never ends is left with a note.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from preflight.execution import Condition, Word
+from preflight.shell import lookup
+from preflight.shell.assigned import assigned_names
+from preflight.shell.call import brief
+from preflight.shell.expand import Expansion
+from preflight.shell.joining import join
+from preflight.shell.state import Arguments, Element, State, Variable
+from preflight.shell.syntax import Block, Count, For, Syntax, While
+from preflight.source import Span
+from preflight.values import Reason, Text, Unknown
+
+if TYPE_CHECKING:
+    from preflight.shell.evaluate import Evaluator
+
+MAXIMUM_ITERATIONS = 1_500
+
+
+def run_for(evaluator: Evaluator, statement: For, syntax: Syntax, state: State) -> list[State]:
+    expansion = Expansion(evaluator, syntax, state)
+    span = Span(syntax.source, statement.start, statement.end)
+    if statement.words is None:
+        items = lookup.elements(expansion, "@")
+        if items is None:
+            unknown = Text.missing(Unknown("positional", '"$@"'), span)
+            words = [Word(unknown, span, True)]
+        else:
+            words = [Word(item.text, item.span, item.many) for item in items]
+    else:
+        words = expansion.words(statement.words)
+    if statement.select:
+        text = Text.missing(Unknown("command", f"select {statement.name}"), span)
+        words = [Word(text, span)] if words else []
+    state.status = 0
+    states = [state]
+    out: list[State] = []
+    for word in words[:MAXIMUM_ITERATIONS]:
+        if word.many:
+            states, left = maybe_once(evaluator, statement, syntax, states, word)
+            out.extend(left)
+            continue
+        for each in states:
+            lookup.assign(Expansion(evaluator, syntax, each), statement.name, None, word.text, word.span)
+        states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, states))
+        out.extend(left)
+        if not states:
+            break
+    return join(out + states)
+
+
+def maybe_once(
+    evaluator: Evaluator, statement: For, syntax: Syntax, states: list[State], word: Word
+) -> tuple[list[State], list[State]]:
+    """A word that may be any number of words: not at all, or some turns of which little is known."""
+    going, left = [], []
+    for state in states:
+        none, some = state, state.fork()
+        text = f"for {statement.name} in {word.text.display()}"
+        none.conditions = (*none.conditions, Condition(word.span, text, False))
+        some.conditions = (*some.conditions, Condition(word.span, text, True))
+        reason = word.text.unknowns[0].reason if word.text.unknowns else "branches"
+        forget(evaluator, some, statement.body, syntax, reason, word.span)
+        some.put(statement.name, Variable(Text.missing(Unknown(reason, f"${statement.name}"), word.span)))
+        after, gone = take_turn(evaluator, evaluator.block(statement.body, syntax, [some]))
+        for each in after:
+            forget(evaluator, each, statement.body, syntax, reason, word.span)
+        going.extend([none, *after])
+        left.extend(gone)
+    return join(going), left
+
+
+def take_turn(evaluator: Evaluator, states: list[State]) -> tuple[list[State], list[State]]:
+    """After one turn: the states that go on with the loop, and those that leave it."""
+    going, left = [], []
+    for state in states:
+        flow = state.flow
+        if flow is None:
+            going.append(state)
+        elif flow.kind == "continue" and flow.levels <= 1:
+            state.flow = None
+            going.append(state)
+        elif flow.kind in ("break", "continue"):
+            state.flow = (
+                None if flow.kind == "break" and flow.levels <= 1 else flow._replace(levels=flow.levels - 1)
+            )
+            left.append(state)
+        else:
+            left.append(state)
+    return join(going), left
+
+
+def forget(
+    evaluator: Evaluator, state: State, body: Block, syntax: Syntax, reason: Reason, span: Span
+) -> None:
+    """Variables that a loop of unknown length assigns are not known."""
+    names = assigned_names(body, syntax, state.functions)
+    for name in names:
+        old = state.variables.get(name)
+        unknown = Text.missing(Unknown(reason, f"${name}"), span)
+        if old is not None and isinstance(old.value, dict):
+            if old.associative:
+                state.put(name, old._replace(value=unknown))
+            else:
+                items = {0: Element(Text.missing(Unknown(reason, f"${{{name}[@]}}"), span), span, True)}
+                state.put(name, old._replace(value=items))
+        else:
+            state.put(name, (old or Variable(None))._replace(value=unknown))
+    if "@" in names:
+        state.arguments = Arguments((), True, state.arguments.base)
+        state.facts = {key: value for key, value in state.facts.items() if "positional" not in repr(key)}
+
+
+def run_while(evaluator: Evaluator, statement: While, syntax: Syntax, state: State) -> list[State]:
+    span = Span(syntax.source, statement.start, statement.end)
+    states, out = [state], []
+    seen: list[State] = []
+    for turn in range(MAXIMUM_ITERATIONS):
+        known = {id(each): len(each.conditions) for each in states}
+        yes, no, left = evaluator.decide(statement.condition, syntax, states)
+        out.extend(left)
+        if statement.until:
+            yes, no = no, yes
+        for each in no:
+            each.status = 0
+        out.extend(no)
+        unsure = [each for each in yes if len(each.conditions) > known.get(id(each), -1) and no]
+        certain = [each for each in yes if each not in unsure]
+        for each in unsure:
+            out.extend(some_turns(evaluator, statement, syntax, each, span))
+        states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, certain))
+        out.extend(left)
+        if turn > 2:
+            states = [each for each in states if not any(each.same(old) for old in seen)]
+        seen = [each.fork() for each in states] if turn < 2 or turn % 16 == 0 else seen
+        if not states:
+            return join(out)
+    evaluator.truncate("branches", f"a loop that does not end: {brief(span.text)}")
+    for each in states:
+        forget(evaluator, each, (*statement.condition, *statement.body), syntax, "branches", span)
+    return join(out + states)
+
+
+def some_turns(
+    evaluator: Evaluator, statement: While, syntax: Syntax, state: State, span: Span
+) -> list[State]:
+    """The loop runs, but how often is not known."""
+    reason: Reason = "branches"
+    if (state.conditions and "$#" in state.conditions[-1].text) or not state.arguments.certain:
+        reason = "positional"
+    parts = (*statement.condition, *statement.body)
+    forget(evaluator, state, parts, syntax, reason, span)
+    states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, [state]))
+    for each in states:
+        forget(evaluator, each, parts, syntax, reason, span)
+        each.status = 0
+    return states + left
+
+
+def run_count(evaluator: Evaluator, statement: Count, syntax: Syntax, state: State) -> list[State]:
+    (first, test, step) = statement.header
+    span = Span(syntax.source, statement.start, statement.end)
+    Expansion(evaluator, syntax, state).compute(*first)
+    states, out = [state], []
+    for _ in range(MAXIMUM_ITERATIONS):
+        going = []
+        for each in states:
+            expansion = Expansion(evaluator, syntax, each)
+            empty = not syntax.source.data[slice(*test)].strip()
+            value, used = (1, []) if empty else expansion.compute(*test)
+            if value is None:
+                reasons: list[Reason] = [u.reason for text in used for u in text.unknowns]
+                reason: Reason = reasons[0] if reasons else "branches"
+                out.extend(unknown_count(evaluator, statement, syntax, each, reason, span))
+            elif value:
+                going.append(each)
+            else:
+                each.status = 0
+                out.append(each)
+        states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, going))
+        out.extend(left)
+        if not states:
+            return join(out)
+        for each in states:
+            Expansion(evaluator, syntax, each).compute(*step)
+    evaluator.truncate("branches", f"a loop that does not end: {brief(span.text)}")
+    for each in states:
+        forget(evaluator, each, statement.body, syntax, "branches", span)
+    return join(out + states)
+
+
+def unknown_count(
+    evaluator: Evaluator, statement: Count, syntax: Syntax, state: State, reason: Reason, span: Span
+) -> list[State]:
+    name = syntax.source.data[slice(*statement.header[0])].split(b"=")[0].strip().decode("utf-8", "replace")
+    none, some = state, state.fork()
+    text = brief(span.text)
+    none.conditions = (*none.conditions, Condition(span, text, False))
+    some.conditions = (*some.conditions, Condition(span, text, True))
+    forget(evaluator, some, statement.body, syntax, reason, span)
+    if name.isidentifier():
+        some.put(name, Variable(Text.missing(Unknown(reason, f"${name}"), span)))
+    states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, [some]))
+    for each in states:
+        forget(evaluator, each, statement.body, syntax, reason, span)
+    return [none, *states, *left]

@@ -1,0 +1,180 @@
+"""Simple commands: expand the words, then run a function, a builtin or a modelled command, or note the command.
+
+In: a simple command and a state.  Out: the states after it; commands that are not modelled become executions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from preflight.execution import Execution, Word
+from preflight.shell import commands
+from preflight.shell.builtins import BUILTINS
+from preflight.shell.call import Call, brief
+from preflight.shell.calls import call_function
+from preflight.shell.declare import apply_assignment, declare
+from preflight.shell.expand import Expansion, StopError
+from preflight.shell.lexer import DECLARATIONS, Simple, Token, UnreadableError
+from preflight.shell.pieces import EMPTY
+from preflight.shell.redirect import find_sink, read_input, store_output
+from preflight.shell.state import ExhaustedError, Flow, Question, State, Variable
+from preflight.shell.syntax import Broken, Syntax
+from preflight.source import Span
+from preflight.values import Text, Unknown
+
+if TYPE_CHECKING:
+    from preflight.shell.evaluate import Evaluator
+
+MAXIMUM_EXECUTIONS = 5_000
+
+
+def run_simple(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> list[State]:
+    evaluator.burn()
+    state.question = None
+    try:
+        states = run_command(evaluator, command, syntax, state)
+    except StopError as stop:
+        return [stopped(state, stop)]
+    except (UnreadableError, RecursionError) as error:
+        message = error.message if isinstance(error, UnreadableError) else "too deeply nested"
+        return evaluator.broken(Broken(command.start, command.end, message), syntax, state)
+    for each in states:
+        evaluator._check_errexit(each)
+    return states
+
+
+def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> list[State]:
+    expansion = Expansion(evaluator, syntax, state)
+    evaluator.substituted = False
+    first = command.arguments[0] if command.arguments else None
+    if isinstance(first, Token) and first.plain in DECLARATIONS and first.plain not in state.functions:
+        for assignment in command.assignments:
+            apply_assignment(expansion, assignment)
+        declare(expansion, command)
+        state.status = 0
+        return [state]
+    tokens = [argument for argument in command.arguments if isinstance(argument, Token)]
+    words = expansion.words(tokens)
+    if not words:
+        for assignment in command.assignments:
+            apply_assignment(expansion, assignment)
+        sink = find_sink(evaluator, expansion, command.redirects)
+        if isinstance(sink, str):
+            state.files.setdefault(sink, EMPTY)
+        state.status = evaluator.captured if evaluator.substituted else 0
+        if evaluator.substituted and state.status is None:
+            span = Span(syntax.source, command.start, command.end)
+            state.question = Question(span, brief(span.text))
+        return [state]
+    return dispatch(evaluator, command, expansion, words)
+
+
+def dispatch(evaluator: Evaluator, command: Simple, expansion: Expansion, words: list[Word]) -> list[State]:
+    """Run the command that the words name."""
+    state, syntax = expansion.state, expansion.syntax
+    span = Span(syntax.source, command.start, command.end)
+    while words and words[0].text.value in _PREFIXES:
+        words = words[1:]
+        while words and (words[0].text.value or "").startswith("-"):
+            words = words[1:]
+    if not words:
+        state.status = 0
+        return [state]
+    given = read_input(evaluator, expansion, command.redirects)
+    call = Call(evaluator, expansion, words, command, span, given)
+    name = words[0].text.value
+    body = state.functions.get(name) if name is not None else None
+    if body is None and name not in BUILTINS and not commands.is_pure(name):
+        return run_external(evaluator, call)
+    saved = assign_prefix(evaluator, expansion, command)
+    sink = find_sink(evaluator, expansion, command.redirects)
+    outer_input, outer_output = state.input, state.output
+    state.input = given if given is not None else state.input
+    if sink is not None:
+        state.output = ()
+    if body is not None:
+        states = call_function(evaluator, body, call)
+    elif name in BUILTINS:
+        states = BUILTINS[name](call) or [state]
+    else:
+        commands.run(call)
+        states = [state]
+    for each in states:
+        if given is not None:
+            each.input = outer_input
+        if sink is not None:
+            store_output(evaluator, each, sink, command.redirects)
+            each.output = outer_output
+        for variable, old in saved:
+            if old is None:
+                each.variables.pop(variable, None)
+            else:
+                each.variables[variable] = old
+            each.snapshot = None
+    return states
+
+
+def assign_prefix(
+    evaluator: Evaluator, expansion: Expansion, command: Simple
+) -> list[tuple[str, Variable | None]]:
+    """Assignments in front of a function or builtin hold while it runs."""
+    saved = []
+    for assignment in command.assignments:
+        saved.append((assignment.name, expansion.state.variables.get(assignment.name)))
+        apply_assignment(expansion, assignment, exported=True)
+    return saved
+
+
+def run_external(evaluator: Evaluator, call: Call) -> list[State]:
+    """A command that is not modelled: note it, and do not know its output."""
+    state, expansion, command = call.state, call.expansion, call.command
+    saved = assign_prefix(evaluator, expansion, command)
+    note_execution(evaluator, call)
+    for variable, old in reversed(saved):
+        if old is None:
+            state.variables.pop(variable, None)
+        else:
+            state.variables[variable] = old
+        state.snapshot = None
+    sink = find_sink(evaluator, expansion, command.redirects)
+    name = call.words[0].text.value
+    if sink is None and state.output is not None and name not in commands.SILENT:
+        state.write(Text.missing(Unknown("command", brief(call.span.text)), call.span))
+    if isinstance(sink, str):
+        state.files[sink] = Text.missing(Unknown("command", brief(call.span.text)), call.span)
+    if name in commands.ASSUMED:
+        state.status = 0
+    else:
+        state.status = None
+        state.question = Question(call.span, brief(call.span.text))
+    return [state]
+
+
+def note_execution(evaluator: Evaluator, call: Call, words: list[Word] | None = None) -> None:
+    state = call.state
+    if len(evaluator.executions) >= MAXIMUM_EXECUTIONS:
+        raise ExhaustedError
+    environment, variables = state.environments()
+    given = call.given if call.given is not None else state.input
+    evaluator.executions.append(
+        Execution(
+            tuple(call.words if words is None else words),
+            call.span,
+            environment,
+            variables,
+            state.directory,
+            state.conditions,
+            given,
+            state.background,
+        )
+    )
+
+
+def stopped(state: State, stop: StopError) -> State:
+    """The state after an expansion that the shell refuses."""
+    state.status = 1
+    state.flow = Flow(stop.kind)
+    return state
+
+
+_PREFIXES = frozenset(("time", "coproc"))
