@@ -22,7 +22,7 @@ from preflight.fingerprint import stamp
 from preflight.launch.model import Launch
 from preflight.outcome import FileOutcome
 from preflight.source import Files, Source, Span
-from preflight.variants import merge_findings, merge_undecided
+from preflight.variants import describe_validity, merge_findings, merge_undecided
 
 if TYPE_CHECKING:
     from preflight.suppress import Ignore
@@ -189,7 +189,8 @@ def check_source(source: Source, request: Request) -> FileOutcome:
     if resolved is None or not resolved.launches:
         return FileOutcome(source.path, sources=(source,), fail_on=request.fail_on, strict=request.strict)
     rules = choose_rules(request.rules, request.select, request.ignore)
-    findings, undecided, checked = run_launches(resolved, rules, request)
+    notes = dict.fromkeys(resolved.notes)
+    findings, undecided, checked = run_launches(resolved, rules, request, notes)
     findings = [settle(diagnostic, request.severity) for diagnostic in findings]
     if request.use_ignores:
         findings = apply_ignores(source, findings, rules, request)
@@ -205,7 +206,7 @@ def check_source(source: Source, request: Request) -> FileOutcome:
         sources=(source,),
         fail_on=request.fail_on,
         strict=request.strict,
-        remarks=resolved.notes,
+        remarks=tuple(notes),
     )
 
 
@@ -223,7 +224,7 @@ def named(rule: Rule, names: Sequence[str]) -> bool:
 
 
 def run_launches(
-    resolved: Resolved, rules: tuple[Rule, ...], request: Request
+    resolved: Resolved, rules: tuple[Rule, ...], request: Request, notes: dict[str, None]
 ) -> tuple[list[Diagnostic], list[Undecided], int]:
     """Run the rules over every launch, and make one of what holds on several paths."""
     groups: dict[Span, list[tuple[int, Settled]]] = {}
@@ -232,14 +233,17 @@ def run_launches(
     findings: list[Diagnostic] = []
     undecided: list[Undecided] = []
     checked = 0
-    for variants in groups.values():
+    for place, variants in groups.items():
         found = []
         waiting: list[Undecided] = []
+        releases: dict[str, bool] = {}
         for number, settled in variants:
             diagnostics: list[Diagnostic] = []
             for configuration, facts in settled.configurations:
                 outcome = run_one(number, settled.launch, configuration, facts, rules, request)
                 diagnostics += outcome.findings
+                refused = any(finding.severity == "error" for finding in outcome.findings)
+                releases[configuration.release] = releases.get(configuration.release, False) or refused
                 waiting += outcome.undecided
                 checked = max(checked, outcome.checked)
             anchored = [with_anchor(diagnostic, place_of(settled.launch)) for diagnostic in diagnostics]
@@ -247,6 +251,10 @@ def run_launches(
         merged = merge_findings(found)
         findings += merged
         undecided += merge_undecided(waiting, merged)
+        if len(releases) > 1:
+            refusing = [name for name, refused in releases.items() if refused]
+            where = f"line {place.position.line}"
+            notes[describe_validity(where, releases, refusing)] = None
     findings += run_layout(resolved, rules, request)
     return findings, undecided, checked
 

@@ -2,7 +2,7 @@
 
 In: for each launch command (by place) the paths on which it runs, each with its conditions, and the findings of each
 path.  Out: findings without repetition: one that holds on all paths names none, one that holds on some names the
-branches that it needs, and no others.
+branches that it needs, and no others; one that holds in several releases names all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from preflight.diagnostics import Diagnostic, Undecided
 from preflight.execution import Condition
+from preflight.targets.releases import describe_releases
 
 Path = tuple[Condition, ...]
 Branch = tuple[str, int, int, bool]
@@ -23,15 +24,21 @@ def merge_findings(found: Sequence[tuple[Path, Sequence[Diagnostic]]]) -> list[D
     everywhere = [path_of(path) for path, _ in found]
     first: dict[Any, Diagnostic] = {}
     holding: dict[Any, list[Path]] = {}
+    releases: dict[Any, dict[str, None]] = {}
     for path, diagnostics in found:
         for diagnostic in diagnostics:
             key = identity(diagnostic)
             first.setdefault(key, diagnostic)
+            if diagnostic.releases is not None:
+                releases.setdefault(key, {})[diagnostic.releases] = None
             holding.setdefault(key, []).append(path)
     merged = []
     for key, diagnostic in first.items():
         conditions = explain(holding[key], everywhere)
-        merged.append(diagnostic._replace(conditions=unite(diagnostic.conditions, conditions)))
+        known = describe_releases(releases[key]) if key in releases else None
+        merged.append(
+            diagnostic._replace(conditions=unite(diagnostic.conditions, conditions), releases=known)
+        )
     return merged
 
 
@@ -49,6 +56,15 @@ def merge_undecided(found: Iterable[Undecided], decided: Iterable[Diagnostic]) -
             blocked = tuple(dict.fromkeys(old.blocked_by + each.blocked_by))
             merged[each.rule] = old._replace(blocked_by=blocked)
     return list(merged.values())
+
+
+def describe_validity(place: str, releases: Iterable[str], refusing: Iterable[str]) -> str:
+    """In which of several releases a launch has no error, in words."""
+    bad = set(refusing)
+    good = [release for release in releases if release not in bad]
+    if not good:
+        return f"{place}: an error in every release"
+    return f"{place}: no error in {describe_releases(good)}"
 
 
 def identity(diagnostic: Diagnostic) -> tuple[object, ...]:

@@ -155,7 +155,8 @@ class Writer:
         return ((span, name),)
 
     def write_repeated(self, fault: Fault) -> Remark:
-        related = tuple(Related(word.span, f"{fault.wanted} comes first") for word in fault.others[-1:])
+        earlier = cover(fault.others)
+        related = (Related(earlier, f"{fault.wanted} comes first"),) if earlier else ()
         values = {"flag": fault.flag, "value": fault.value, "earlier": fault.wanted}
         return self.remark("repeated-flag", fault.words, dict(values), (), related)
 

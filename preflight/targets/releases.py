@@ -7,6 +7,7 @@ In: what the user wrote for `--target`, or a version read from a checkout.  Out:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 RELEASES = (
     "core_v0.5.0",
@@ -82,3 +83,19 @@ def nearest_release(version: tuple[int, ...]) -> tuple[str, bool]:
         if known >= version[:2]:
             return name, known == version[:2]
     return "main", False
+
+
+def describe_releases(names: Iterable[str]) -> str:
+    """Releases in words: `core_v0.5.0 to core_v0.10.0, main`; names of added targets stand alone."""
+    wanted = list(dict.fromkeys(names))
+    listed = sorted(RELEASES.index(name) for name in wanted if name in RELEASES)
+    runs: list[list[int]] = []
+    for number in listed:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [
+        RELEASES[run[0]] if len(run) == 1 else f"{RELEASES[run[0]]} to {RELEASES[run[-1]]}" for run in runs
+    ]
+    return ", ".join([*parts, *(name for name in wanted if name not in RELEASES)])

@@ -10,7 +10,14 @@ from preflight.source import Files
 from preflight.targets.choose import UnknownTargetError, choose_tables
 from preflight.targets.explain import explain_flags
 from preflight.targets.origin import find_origin
-from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
+from preflight.targets.releases import (
+    NEWEST,
+    RELEASES,
+    describe_releases,
+    find_release,
+    nearest_release,
+    parse_version,
+)
 from preflight.targets.table import load_table
 from tests.configuration.launches import make_launch
 
@@ -178,3 +185,17 @@ def test_a_checkout_s_own_flags_explain_what_no_release_has() -> None:
     flags = {text for option in explained.options for text in option.strings}
     assert {"--our-data", "--second-size"} <= flags
     assert explained.fork
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["core_v0.5.0"], "core_v0.5.0"),
+        (["core_v0.6.0", "core_v0.5.0", "core_v0.7.0", "main"], "core_v0.5.0 to core_v0.7.0, main"),
+        (list(RELEASES), "core_v0.5.0 to main"),
+        (["ours"], "ours"),
+        ([], ""),
+    ],
+)
+def test_releases_in_words(names: list[str], text: str) -> None:
+    assert describe_releases(names) == text
