@@ -341,7 +341,6 @@ class _Search:
             script = self.read_python(
                 subscript.source,
                 subscript.context(self.context),
-                read_shell=self.read_shell,
                 unknowns=subscript.unknowns,
                 exported=command.environment,
             )
