@@ -64,12 +64,11 @@ def verify_megatron_topology(
     `optional` takes cp, ep, etp, target, te, gpu, gpus_per_node, and every setting by Megatron's own name, such as
     num_query_groups.
     """
-    from preflight.cli.session import fact_types
-    from preflight.engine.shipped import read_rules
+    from preflight.cli.session import shipped_rules
     from preflight.plan import verify_plan
 
     return verify_plan(
-        read_rules(fact_types),
+        shipped_rules(),
         tp=tp,
         pp=pp,
         dp=dp,

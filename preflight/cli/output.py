@@ -18,6 +18,8 @@ from preflight.outcome import Outcome, RulePage, exit_status
 from preflight.settings import Settings
 
 Target = tuple[str, str | None]
+SPOKEN = ("text", "concise", "github")
+"""Formats in which people read on the spot what could not be checked."""
 
 
 def read_outputs(options: Namespace, settings: Settings, formats: Sequence[str] = FORMATS) -> list[Target]:
@@ -50,7 +52,7 @@ def report(outcome: Outcome, targets: Sequence[Target], options: Namespace, sett
         else:
             with open(path, "w", encoding="utf-8", errors="replace") as stream:
                 stream.write(text)
-    tell(outcome, options, text=any(name == "text" and path is None for name, path in targets))
+    tell(outcome, options, text=any(name in SPOKEN and path is None for name, path in targets))
     status = exit_status(outcome)
     launches = sum(file.launches for file in outcome.files)
     required = options.require_launch if options.require_launch is not None else settings.require_launch
@@ -113,6 +115,8 @@ def with_secrets(outcome: Outcome) -> Outcome:
 
 def tell(outcome: Outcome, options: Namespace, text: bool) -> None:
     """What a reader should know that is no finding, on standard error."""
+    from preflight.report.mask import Mask
+
     if options.quiet:
         return
     words: dict[str, None] = {}
@@ -124,8 +128,9 @@ def tell(outcome: Outcome, options: Namespace, text: bool) -> None:
         ] = None
     if not text:
         words.update({f"{f.path}: {f.error}": None for f in outcome.files if f.error is not None})
+    mask = Mask(outcome.secrets)
     for line in words:
-        print(f"preflight: {line}", file=sys.stderr)
+        print(f"preflight: {mask.text(line)}", file=sys.stderr)
     if not any(file.launches for file in outcome.files) and not any(file.error for file in outcome.files):
         number = len(outcome.files)
         where = f"in {outcome.files[0].path}" if number == 1 else f"in {number} files"

@@ -11,6 +11,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from preflight import __version__
@@ -49,6 +50,9 @@ class Session:
         self.surroundings_of(self.here)
         if options.select or options.ignore:
             check_names(split_names((*options.select, *options.ignore)), self.rules_of(self.here))
+        megatron = getattr(options, "megatron", None)
+        if megatron is not None and not os.path.isdir(os.path.join(megatron, "megatron")):
+            raise MisuseError(f"--megatron: {megatron} is no Megatron checkout")
         if options.target:
             from preflight.source import Files
             from preflight.targets.choose import UnknownTargetError, choose_named
@@ -83,7 +87,8 @@ class Session:
             from pathlib import Path
 
             try:
-                self._rules[settings.rules] = read_rules(fact_types, [Path(each) for each in settings.rules])
+                folders = [Path(each) for each in settings.rules]
+                self._rules[settings.rules] = read_rules(fact_types, folders) if folders else shipped_rules()
             except RulesError as error:
                 raise MisuseError("\n".join(error.messages)) from None
         return self._rules[settings.rules]
@@ -121,6 +126,7 @@ class Session:
             require_reason=bool(settings.require_reason),
             fail_on=options.fail_on or settings.fail_on or "error",
             strict=first(options.strict, settings.strict, False),
+            megatron=getattr(options, "megatron", None),
         )
 
     def environment_of(self, settings: Settings, path: str) -> Mapping[str, str]:
@@ -285,6 +291,12 @@ def check_names(names: Iterable[str], rules: RuleSet) -> None:
 def first(*values: Any) -> Any:
     """The first that was said."""
     return next((value for value in values if value is not None), None)
+
+
+@lru_cache(maxsize=1)
+def shipped_rules() -> RuleSet:
+    """The rules that preflight ships, read once for all runs of a process."""
+    return read_rules(fact_types)
 
 
 def fact_types() -> Mapping[str, str]:

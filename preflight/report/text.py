@@ -31,7 +31,7 @@ def write_text(
             rows += draw_finding(diagnostic, mask)
             rows.append([])
     if verbose:
-        rows += list_undecided(outcome.undecided)
+        rows += list_undecided(outcome.undecided, mask)
     for file in outcome.files:
         if file.error is not None:
             rows.append(
@@ -92,13 +92,13 @@ def _footers(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
             yield "assumes", f"{assumption.name} is {assumption.value}"
 
 
-def list_undecided(undecided: Sequence[Undecided]) -> Iterable[Row]:
+def list_undecided(undecided: Sequence[Undecided], mask: Mask) -> Iterable[Row]:
     """Every undecided rule with what would decide it."""
     for each in undecided:
         where = f"{each.path}:{each.span.resolve().position.line}" if each.span else each.path
         yield [
             (f"undecided[{each.rule}]", "note"),
-            (f": {blame([each], limit=8)}", "plain"),
+            (f": {mask.text(blame([each], limit=8))}", "plain"),
             (f" ({where})", "dim"),
         ]
 
@@ -142,7 +142,8 @@ def summarise(outcome: Outcome) -> Row:
             words += f", {len(undecided)} undecided ({blame(outcome.undecided)})"
         rest.append(words)
     role = "error" if errors else "warning" if warnings else "good"
-    return [(found, role), ("".join(f"; {part}" for part in rest), "plain")]
+    words = "".join(f"; {part}" for part in rest)
+    return [(found, role), (Mask(outcome.secrets).text(words), "plain")]
 
 
 _SENTENCES = {

@@ -56,7 +56,7 @@ def write_trace_json(files: Sequence[Traced], secrets: Iterable[str] = ()) -> st
     """The whole trace as one JSON document."""
     mask = Mask(secrets)
     document = {"schema": SCHEMA, "files": [_file(traced, mask) for traced in files]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(mask.all(document), indent=2, ensure_ascii=False) + "\n"
 
 
 def _file(traced: Traced, mask: Mask) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def write_trace_text(
         for each in settled:
             rows += _draw_launch(each, mask, flag)
             rows.append([])
-    return paint(rows, colour)
+    return paint([[(mask.text(text), role) for text, role in row] for row in rows], colour)
 
 
 def _draw_launch(settled: Settled, mask: Mask, flag: str | None) -> list[Row]:
