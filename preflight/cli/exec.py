@@ -101,8 +101,11 @@ def judge(command: Sequence[str], options: argparse.Namespace) -> int:
 def check_command(command: Sequence[str], options: argparse.Namespace, probe: Probe | None) -> int:
     """Hold command, environment and node against the rules, and print what they say."""
     from preflight.chain import check_source
+    from preflight.cli.failure import describe
     from preflight.cli.judgement import NodeSession, explain_silence, judge_node, obtain_node, status_of
     from preflight.cli.options import split_names
+    from preflight.cli.session import is_users
+    from preflight.outcome import FileOutcome
     from preflight.source import Source
 
     node = obtain_node(options, probe)
@@ -112,7 +115,13 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
     request = request._replace(environment=dict(os.environ), closed_environment=True)
     select = split_names(options.select) or settings.select
     findings = judge_node(node, session, select, (*settings.ignore, *split_names(options.ignore)))
-    file = check_source(Source(NAME, lay_out(command).encode("utf-8", "surrogateescape")), request)
+    source = Source(NAME, lay_out(command).encode("utf-8", "surrogateescape"))
+    try:
+        file = check_source(source, request)
+    except Exception as error:
+        if is_users(error):
+            raise
+        file = FileOutcome(NAME, error=describe(error))
     outcome = session.conclude([file], node=findings, node_error=explain_silence(node))
     say(outcome, options, session)
     required = options.require_launch if options.require_launch is not None else settings.require_launch

@@ -9,36 +9,12 @@ from pathlib import Path
 
 from preflight.node.model import Gpu, Node
 
-PLAIN = [
-    "name",
-    "uuid",
-    "serial",
-    "bus_id",
-    "vbios",
-    "part",
-    "memory_total",
-    "memory_used",
-    "memory_reserved",
-    "ecc",
-    "ecc_pending",
-    "ecc_uncorrected",
-    "remapped_uncorrected",
-    "remap_pending",
-    "remap_failure",
-    "retired_pending",
-    "recovery_action",
-    "clock_reasons",
-    "persistence",
-    "compute_mode",
-    "mig",
-    "mig_pending",
-    "power_limit",
-    "power_default",
-    "pcie_width",
-    "pcie_width_maximum",
-    "cpus",
-    "numa_nodes",
-]
+FIELDS = (
+    "name uuid serial bus_id vbios part memory_total memory_used memory_reserved ecc ecc_pending ecc_uncorrected "
+    "remapped_uncorrected remap_pending remap_failure retired_pending recovery_action clock_reasons persistence "
+    "compute_mode mig mig_pending power_limit power_default pcie_width pcie_width_maximum cpus numa_nodes"
+)
+PLAIN = FIELDS.split()
 
 
 def write_profile(node: Node, **extra: object) -> str:
