@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
     `target` is the release's name as typed (None: to be inferred).  `arguments` are the positional arguments from 1.
     `select` and `ignore` hold names of rules and families.  `overlay` are contents that stand in for files of the
-    disk; `directory` stands in for the working directory.
+    disk; `directory` stands in for the working directory.  `megatron` is a checkout whose own validators are asked.
     """
 
     rules: RuleSet
@@ -55,6 +55,7 @@ class Request(NamedTuple):
     strict: bool = False
     overlay: Mapping[str, bytes] = {}
     directory: str | None = None
+    megatron: str | None = None
 
 
 class Settled(NamedTuple):
@@ -173,14 +174,42 @@ def bind(
     """The configurations of a launch with their facts, at each release that is asked for."""
     from preflight.configuration.bind import bind_launch
     from preflight.facts.derive import derive_facts
-    from preflight.targets.choose import choose_tables
+    from preflight.targets.choose import choose_checkout, choose_tables
 
-    choice = choose_tables(request.target, launch, context.files)
+    if request.megatron is not None and not request.target:
+        choice = choose_checkout(request.megatron)
+    else:
+        choice = choose_tables(request.target, launch, context.files)
     if choice.note:
         notes[choice.note] = None
     for table in choice.tables:
         for configuration in bind_launch(launch, table, context.files, assumed=choice.assumed):
-            yield configuration, derive_facts(configuration, request.surroundings)
+            facts = derive_facts(configuration, request.surroundings)
+            if request.megatron is not None and configuration.recognised:
+                configuration = consult(configuration, facts, request, notes)
+            yield configuration, facts
+
+
+def consult(
+    configuration: Configuration, facts: Mapping[str, Fact], request: Request, notes: dict[str, None]
+) -> Configuration:
+    """The configuration with what the checkout's own validators say of it, as a problem or a note."""
+    from preflight.configuration.validator import ask_megatron, describe_machine
+
+    assert request.megatron is not None
+    names = ("world_size", "gpu_capability_major", "gpu_capability_minor", "te_version")
+    known = {name: facts[name].value for name in names if facts[name].known}
+    answer = ask_megatron(
+        configuration, request.megatron, describe_machine(known, given=request.surroundings.te is not None)
+    )
+    place = f"line {place_of(configuration.launch).position.line}"
+    if answer.verdict == "accepted":
+        notes[f"{place}: Megatron in {request.megatron} accepts this command line"] = None
+    elif answer.verdict == "unable":
+        notes[f"{place}: Megatron in {request.megatron} could not be asked: {answer.message}"] = None
+    if answer.remark is None:
+        return configuration
+    return configuration._replace(problems=(*configuration.problems, answer.remark))
 
 
 def check_source(source: Source, request: Request) -> FileOutcome:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from preflight.configuration.model import Bound, Configuration
+from preflight.configuration.model import Bound, Configuration, Value
 from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
 from preflight.source import Span
@@ -47,6 +47,22 @@ class Machine(NamedTuple):
 
 UNSAID = Machine()
 
+_answers: dict[tuple[str, str, str], dict[str, Any]] = {}
+"""What was asked already: paths through a script often lead to the same command line."""
+
+
+def describe_machine(known: Mapping[str, Value], *, given: bool = False) -> Machine:
+    """The machines by the facts about them; `given` says that the user named TransformerEngine's version."""
+    world, te = known.get("world_size"), known.get("te_version")
+    capability = (known.get("gpu_capability_major"), known.get("gpu_capability_minor"))
+    major, minor = capability
+    return Machine(
+        world if isinstance(world, int) else None,
+        (major, minor) if isinstance(major, int) and isinstance(minor, int) else None,
+        ".".join(str(part) for part in te) if isinstance(te, tuple) else None,
+        given,
+    )
+
 
 def ask_megatron(
     configuration: Configuration,
@@ -68,8 +84,11 @@ def ask_megatron(
         return Answer("unable", "the number of ranks is not known; give --env, --nodes or --gpus-per-node")
     request = make_request(configuration, machine)
     reasons: list[str] = []
-    for command in [python] if python else list_pythons():
-        result = run_child(command, folder, request, seconds)
+    for command in [python] if python else list_pythons(folder):
+        key = (command, folder, json.dumps(request, sort_keys=True))
+        if key not in _answers:
+            _answers[key] = run_child(command, folder, request, seconds)
+        result = _answers[key]
         if result["verdict"] == "accepted":
             return Answer("accepted", python=command)
         if result["verdict"] == "refused":
@@ -85,11 +104,12 @@ def find_unknown(launch: Launch) -> str:
     return next((word.text.display() for word in launch.argv if word.text.value is None), "")
 
 
-def list_pythons() -> Iterable[str]:
-    """Interpreters that may have torch: the shell's own, then the one that runs this."""
+def list_pythons(folder: str) -> Iterable[str]:
+    """Interpreters that may have torch: the checkout's, the shell's, then the one that runs this."""
     found: dict[str, str] = {}
     active = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
-    listed = [os.path.join(active, "bin", "python")] if active else []
+    own = [os.path.join(folder, name, "bin", "python") for name in (".venv", "venv")]
+    listed = [*own, os.path.join(active, "bin", "python")] if active else own
     for path in (*listed, shutil.which("python3"), shutil.which("python"), sys.executable):
         if path and os.path.exists(path):
             found.setdefault(path, path)

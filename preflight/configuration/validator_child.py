@@ -398,19 +398,28 @@ def list_names(path: str, line: int) -> list[str]:
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     found: dict[str, None] = {}
-    inner = around[-1:] if around else []
-    tests = [node.test for node in around if isinstance(node, (ast.If, ast.Assert))][-2:]
-    for part in [
-        *reversed(tests),
-        *(node for node in inner if not isinstance(node, (ast.FunctionDef, ast.ClassDef))),
-    ]:
-        for node in ast.walk(part):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                if node.value.id in ("args", "self", "config"):
-                    found[node.attr] = None
-            elif isinstance(node, ast.Name):
-                found[node.id] = None
+    inner = [node for node in around[-1:] if not isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    tests: list[ast.AST] = [node.test for node in around if isinstance(node, (ast.If, ast.Assert))][-2:]
+    local: dict[str, ast.AST] = {}
+    for function in [node for node in around if isinstance(node, ast.FunctionDef)][-1:]:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and node.lineno < line and isinstance(node.targets[0], ast.Name):
+                local[node.targets[0].id] = node.value
+    for part in [*reversed(tests), *inner]:
+        collect_names(part, local, found)
     return list(found)
+
+
+def collect_names(part: ast.AST, local: dict[str, ast.AST], found: dict[str, None]) -> None:
+    """Settings in an expression; a local variable stands for those that it was made of."""
+    for node in ast.walk(part):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in ("args", "self", "config"):
+                found[node.attr] = None
+        elif isinstance(node, ast.Name) and node.id not in found:
+            found[node.id] = None
+            if node.id in local:
+                collect_names(local[node.id], local, found)
 
 
 def answer_request(folder: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from preflight.launch.model import Launch
 from preflight.source import Files
 from preflight.targets.added import find_added
-from preflight.targets.checkout import read_version
+from preflight.targets.checkout import read_parser, read_version
 from preflight.targets.explain import find_checkout
 from preflight.targets.history import list_releases
+from preflight.targets.modules import Modules
 from preflight.targets.origin import find_origin, list_flags
 from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
 from preflight.targets.table import Table, load_table
@@ -34,6 +35,7 @@ class Choice(NamedTuple):
     note: str = ""
 
 
+_named: dict[str, Choice] = {}
 _checkouts: dict[str | None, tuple[str, str] | None] = {}
 
 
@@ -51,6 +53,29 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
     else:
         note = f"assumed Megatron {release}, the newest release that knows the flags; --target names another"
     return Choice((load_table(release),), True, note)
+
+
+def choose_checkout(path: str) -> Choice:
+    """The flag table of a checkout that the user named, read statically, with the rules of its release."""
+    if path not in _named:
+        folder = os.path.realpath(path)
+        files = Files(folder, (folder,))
+        found = read_release(folder, files)
+        release, note = found or (NEWEST, f"{path} does not say its version; the rules of {NEWEST} are used")
+        shipped = load_table(release)
+        parser = read_parser(Modules(files, (folder,)))
+        programs = {name: program for name in shipped.programs if (program := shipped.program(name))}
+        table = shipped
+        if parser is not None:
+            table = Table(
+                release,
+                parser.options,
+                te_version=shipped.te_version,
+                programs=programs,
+                checkpoint=shipped.checkpoint,
+            )
+        _named[path] = Choice((table,), False, note)
+    return _named[path]
 
 
 def choose_named(text: str, files: Files | None = None) -> Choice:
