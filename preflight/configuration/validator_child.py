@@ -399,7 +399,7 @@ def list_names(path: str, line: int) -> list[str]:
     ]
     found: dict[str, None] = {}
     inner = [node for node in around[-1:] if not isinstance(node, (ast.FunctionDef, ast.ClassDef))]
-    tests: list[ast.AST] = [node.test for node in around if isinstance(node, (ast.If, ast.Assert))][-2:]
+    tests = [node.test for node in around if isinstance(node, (ast.If, ast.Assert))][-2:]
     local: dict[str, ast.AST] = {}
     for function in [node for node in around if isinstance(node, ast.FunctionDef)][-1:]:
         for node in ast.walk(function):
