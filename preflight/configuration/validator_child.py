@@ -413,9 +413,8 @@ def list_names(path: str, line: int) -> list[str]:
 def collect_names(part: ast.AST, local: dict[str, ast.AST], found: dict[str, None]) -> None:
     """Settings in an expression; a local variable stands for those that it was made of."""
     for node in ast.walk(part):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id in ("args", "self", "config"):
-                found[node.attr] = None
+        if isinstance(node, ast.Attribute):
+            found[node.attr] = None
         elif isinstance(node, ast.Name) and node.id not in found:
             found[node.id] = None
             if node.id in local:
