@@ -43,8 +43,11 @@ ASSUMED = FILES | frozenset(
 SILENT = FILES | frozenset(("kill", "pkill", "killall", "module", "ml"))
 
 
-def is_pure(name: str | None) -> bool:
-    """Whether a command is modelled here."""
+def is_pure(words: list[Word]) -> bool:
+    """Whether a command is modelled here; `xargs` only without a command of its own."""
+    name = words[0].text.value
+    if name == "xargs":
+        return [word.text.value for word in words[1:]] in ([], ["echo"], ["-n1"], ["-n", "1"])
     return name is not None and (name in _TEXT or name in FILTERS or name in FILES)
 
 

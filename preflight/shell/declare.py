@@ -12,6 +12,7 @@ from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.expand import Expansion
 from preflight.shell.lexer import Assignment, Simple, Token
+from preflight.shell.pieces import slice_text
 from preflight.shell.state import Element, Variable
 from preflight.source import Span
 from preflight.values import Piece, Text
@@ -81,14 +82,16 @@ def declare(expansion: Expansion, command: Simple) -> None:
 
 def _declare_word(expansion: Expansion, kind: str, flags: set[str], off: set[str], word: Word) -> None:
     pieces = word.text.pieces
-    if not pieces or pieces[0].unknown is not None or "f" in flags or "F" in flags or "p" in flags:
+    if {"f", "F", "p"} & flags:
         return
-    found = re.match(r"([A-Za-z_]\w*)(\+?=)?", pieces[0].text)
+    first = next((n for n, piece in enumerate(pieces) if piece.unknown is not None), len(pieces))
+    head = Text(pieces[:first])
+    found = re.match(r"([A-Za-z_]\w*)(\+?=)?", head.value or "")
     if found is None or (found[2] is None and (not word.text.known or found[0] != word.text.value)):
         return
     _declare_one(expansion, kind, flags, off, found[1], None)
     if found[2] is not None:
-        rest = Text((pieces[0]._replace(text=pieces[0].text[found.end() :]), *pieces[1:]))
+        rest = slice_text(head, found.end(), len(head.value or "")).joined(Text(pieces[first:]))
         lookup.assign(expansion, found[1], None, rest, word.span, append=found[2] == "+=")
 
 

@@ -231,10 +231,14 @@ class Expansion:
     def _only_lists(self, mark: Open, parts: tuple[Part, ...], number: int) -> bool:
         """Whether the quotes hold nothing but `$@` and its like, which may be no word at all."""
         inside = [p for p in parts[number + 1 :] if p.start >= mark.start and p.end <= mark.end]
-        return bool(inside) and all(isinstance(p, Parameter) and _is_list(p, self) for p in inside)
+        return bool(inside) and all(isinstance(p, Parameter) and _is_list(p, self, b"@") for p in inside)
 
     def _tilde(self, part: Literal, first: bool, assignment: bool, out: list[Fragment]) -> None:
         span = Span(self.source, part.start, part.end)
+        named = re.match(r"[A-Za-z_]\w*\+?=", part.text) if first and not assignment else None
+        if named:
+            out.append(Fragment(Piece(named[0], span), False))
+            part, assignment = part._replace(text=part.text[named.end() :]), True
         segments = part.text.split(":") if assignment else [part.text]
         for index, segment in enumerate(segments):
             if index:
@@ -432,7 +436,7 @@ class Expansion:
             pattern, _ = self.pattern(self.syntax.lexer.argument(start, end, False))
             return remove_affix(text, operator, pattern, shown, span)
         if operator in ("/", "//", "/#", "/%"):
-            middle = self._slash(start, end)
+            middle = self._slash(start, end, operator == "//" or operator == "/")
             pattern, _ = self.pattern(self.syntax.lexer.argument(start, middle, False))
             replacement = EMPTY
             if middle < end:
@@ -447,12 +451,12 @@ class Expansion:
             return self._substring(text, start, end, shown, span)
         return forget((text,), shown, span)
 
-    def _slash(self, at: int, end: int) -> int:
-        """The slash between pattern and replacement."""
+    def _slash(self, at: int, end: int, some: bool) -> int:
+        """The slash between pattern and replacement; `some`: the pattern is at least one character."""
         data = self.source.data
         begin = at
         while at < end:
-            if data[at] == 0x2F and at > begin:
+            if data[at] == 0x2F and (at > begin or not some):
                 return at
             at = self.syntax.lexer._skip(at, end)
         return min(at, end)
@@ -512,7 +516,7 @@ class Expansion:
         else:
             text, _ = lookup.read(self, part.name, shown, span)
         if text is None:
-            return []
+            raise StopError("discard")
         target = text.value
         if target is None:
             return self._made(part, forget((text,), shown, span))
@@ -640,12 +644,11 @@ class Expansion:
         return out
 
 
-def _is_list(part: Parameter, expansion: Expansion) -> bool:
-    if part.prefix == "!":
-        return False
-    if part.subscript is not None:
-        return expansion.source.data[part.subscript[0] : part.subscript[1]] in (b"@", b"*")
-    return part.name in ("@", "*")
+def _is_list(part: Parameter, expansion: Expansion, kinds: bytes = b"@*") -> bool:
+    if part.subscript is None:
+        return part.name.encode() in kinds and part.prefix != "!"
+    raw = expansion.source.data[part.subscript[0] : part.subscript[1]]
+    return len(raw) == 1 and raw in kinds and (part.prefix != "!" or kinds == b"@")
 
 
 def _with_assumption(

@@ -40,6 +40,8 @@ def _options(arguments: list[str], valued: str) -> tuple[dict[str, str], list[st
                         if at >= len(arguments):
                             return None
                         value = arguments[at]
+                    if letter in options:
+                        return None
                     options[letter] = value
                     break
                 options[letter] = ""
@@ -168,6 +170,14 @@ def _count(arguments: list[str]) -> tuple[str, list[str]] | None:
 
 
 def head(arguments: list[str], given: str | None, read: Read) -> Result:
+    if (
+        arguments[:1] == ["-c"]
+        and len(arguments) == 2
+        and arguments[1].isdigit()
+        and given
+        and given.isascii()
+    ):
+        return given[: int(arguments[1])], 0
     counted = _count(arguments)
     text = _input(counted[1], given, read) if counted and len(counted[1]) < 2 else None
     if counted is None or text is None or not re.fullmatch(r"-?\d+", counted[0]):
@@ -209,8 +219,8 @@ def seq(arguments: list[str], given: str | None, read: Read) -> Result:
     rest = list(arguments)
     while rest and rest[0].startswith("-") and not re.fullmatch(r"-\d+", rest[0]):
         option = rest.pop(0)
-        if option == "-s" and rest:
-            separator = rest.pop(0)
+        if option.startswith("-s"):
+            separator = option[2:] or (rest.pop(0) if rest else "")
         elif option == "-w":
             width = True
         else:
@@ -310,13 +320,23 @@ _SUBSTITUTION = re.compile(r"s(.)(.*)", re.S)
 
 
 def sed(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options([a for a in arguments if a != "--"], "e")
+    scripts: list[str] = []
+    others: list[str] = []
+    at = 0
+    while at < len(arguments):
+        if arguments[at] == "-e" and at + 1 < len(arguments):
+            scripts.append(arguments[at + 1])
+            at += 1
+        else:
+            others.append(arguments[at])
+        at += 1
+    parsed = _options(others, "")
     if parsed is None:
         return None
     options, operands = parsed
-    if set(options) - set("eErn"):
+    if set(options) - set("Ern"):
         return None
-    script = options["e"] if "e" in options else operands.pop(0) if operands else None
+    script = ";".join(scripts) if scripts else operands.pop(0) if operands else None
     text = _input(operands, given, read)
     if script is None or text is None:
         return None
@@ -504,5 +524,5 @@ FILTERS: dict[str, Filter] = {
     "rev": rev,
     "tac": tac,
     "paste": paste,
+    "xargs": xargs,
 }
-"""`xargs` runs commands, so that it is only modelled where it does not."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from preflight.values import PLACEHOLDER, Piece
+from preflight.source import Source, Span
+from preflight.values import PLACEHOLDER, Piece, Unknown
 
 MAXIMUM_DEPTH = 60
 """How deep quotes, braces and substitutions may nest."""
@@ -147,6 +148,7 @@ _PATTERN_HEAD = re.compile(rb"[!#]?\w+(?:\[[^\]]*\])?([#%/^,]|:[^-=?+])")
 _CASE = re.compile(rb"case\s")
 _ESAC = re.compile(rb"esac(?=[\s;&|)])")
 _SIGN = re.compile(rb"\+?=")
+_TEMPLATE = re.compile(rb"(<[A-Za-z_][^<>\n;|&()$\"'`]*>)[ \t]*(?:\\?\r?\n|$|[;&|])")
 _OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,")
 _SIMPLE_ESCAPES = {
     "a": "\a",
@@ -189,10 +191,13 @@ def unescape(text: str) -> str:
 class Lexer:
     """Reads words of one source. `unknowns` are the pieces that placeholders stand for."""
 
-    def __init__(self, data: bytes, unknowns: dict[int, Piece] | None = None) -> None:
-        self.data = data
+    def __init__(self, source: Source, unknowns: dict[int, Piece] | None = None) -> None:
+        self.source = source
+        self.data = source.data
         self.unknowns = unknowns or {}
         self.depth = 0
+        self.documents: dict[int, dict[int, int]] = {}
+        """Here-documents, by where the lines behind their command begin: operator -> end of its lines."""
 
     # ---------------------------------------------------------------- literals
 
@@ -233,6 +238,9 @@ class Lexer:
             character = data[at]
             if character in b"'\"`$\\":
                 at = self.part(at, end, out)
+            elif character == 0x3C and (blank := self.template(at, end)) is not None:
+                out.append(blank)
+                at = blank.end
             elif character in b"<>" and data[at + 1 : at + 2] == b"(":
                 stop = self.close_parenthesis(at + 2, end)
                 out.append(Substitution(at, stop, False, chr(character), (at + 2, stop - 1)))
@@ -246,6 +254,14 @@ class Lexer:
             else:
                 break
         return Token(start, at, tuple(out)), at
+
+    def template(self, at: int, end: int) -> Placeholder | None:
+        """`<path to data>` left to be filled in, where bash could only report an error."""
+        found = _TEMPLATE.match(self.data, at, end)
+        if found is None:
+            return None
+        span = Span(self.source, at, found.end(1))
+        return Placeholder(at, found.end(1), True, Piece(span.text, span, Unknown("syntax", span.text)))
 
     def _extglob_before(self, at: int) -> bool:
         return self.data[at - 1] in b"@?*+!"
@@ -604,7 +620,7 @@ class Lexer:
         declaration = False
         while at < end:
             redirect = _REDIRECT.match(data, at, end)
-            if redirect:
+            if redirect and self.template(at, end) is None:
                 at = self.redirect(redirect, end, redirects)
             elif data[at] in b"\n;&|()" or (data[at] == 0x23):
                 break
@@ -694,13 +710,11 @@ class Lexer:
             raise UnreadableError("a redirection without a target", found.start())
         body, literal = None, False
         if operator in ("<<", "<<-"):
-            body, literal = self.document(target, stop, end, operator == "<<-", out)
+            body, literal = self.document(target, stop, end, operator == "<<-")
         out.append(Redirect(found.start(), stop, descriptor, operator, target, body, literal))
         return stop
 
-    def document(
-        self, delimiter: Token, at: int, end: int, stripped: bool, before: list[Redirect]
-    ) -> tuple[tuple[int, int], bool]:
+    def document(self, delimiter: Token, at: int, end: int, stripped: bool) -> tuple[tuple[int, int], bool]:
         """Find the lines of a here-document whose delimiter ends at `at`."""
         data = self.data
         literal = any(not isinstance(p, Literal) or p.quoted for p in delimiter.parts)
@@ -709,21 +723,20 @@ class Lexer:
             raw = data[delimiter.start : delimiter.end].decode("utf-8", "surrogateescape")
             text = text if literal else raw
         word = text.encode("utf-8", "surrogateescape")
-        earlier = [r.body for r in before if r.body is not None]
-        start = self._after_body(earlier[-1][1]) if earlier else self.line_after(at, end)
+        first = self.line_after(at, end)
+        others = self.documents.setdefault(first, {})
+        start = max((stop for begin, stop in others.items() if begin < delimiter.start), default=first)
         line = start
         while line < end:
             newline = data.find(b"\n", line, end)
             stop = end if newline < 0 else newline
             content = data[line:stop]
             if (content.lstrip(b"\t") if stripped else content) == word:
+                others[delimiter.start] = min(stop + 1, end)
                 return (start, line), literal
             line = stop + 1
+        others[delimiter.start] = end
         return (start, end), literal
-
-    def _after_body(self, end: int) -> int:
-        newline = self.data.find(b"\n", end)
-        return len(self.data) if newline < 0 else newline + 1
 
     def line_after(self, at: int, end: int) -> int:
         """The start of the line that follows this one, where strings may hold line ends."""

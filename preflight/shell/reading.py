@@ -44,7 +44,7 @@ def read(call: Call) -> None:
         state.status = None
         state.question = Question(call.span, "read succeeds")
         return
-    _spread(call, line, targets, array, raw="r" in flags, single=not names)
+    _spread(call, line, targets, array, raw="r" in flags, single=not names and array is None)
     state.status = 0 if ended else 1
     if not line.known:
         state.status = None

@@ -84,7 +84,7 @@ def dispatch(evaluator: Evaluator, command: Simple, expansion: Expansion, words:
     call = Call(evaluator, expansion, words, command, span, given)
     name = words[0].text.value
     body = state.functions.get(name) if name is not None else None
-    if body is None and name not in BUILTINS and not commands.is_pure(name):
+    if body is None and name not in BUILTINS and not commands.is_pure(words):
         return run_external(evaluator, call)
     saved = assign_prefix(evaluator, expansion, command)
     sink = find_sink(evaluator, expansion, command.redirects)

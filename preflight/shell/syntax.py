@@ -8,6 +8,7 @@ blanked too and the rest read again.  What remains unreadable becomes `Broken`, 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -188,10 +189,28 @@ def load_parser() -> Parser:
     global _parser
     if _parser is None:
         from tree_sitter import Language, Parser
-        from tree_sitter_bash._binding import language  # type: ignore[import-not-found, unused-ignore]
 
-        _parser = Parser(Language(language()))
+        _parser = Parser(Language(load_grammar()))
     return _parser
+
+
+def load_grammar() -> object:
+    """The grammar of bash; its package's own first module costs more than the grammar and is passed by."""
+    from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
+
+    package = PathFinder.find_spec("tree_sitter_bash")
+    for folder in (package.submodule_search_locations or ()) if package is not None else ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = os.path.join(folder, f"_binding{suffix}")
+            if os.path.isfile(path):
+                name = "tree_sitter_bash._binding"
+                loader = ExtensionFileLoader(name, path)
+                module = loader.create_module(ModuleSpec(name, loader, origin=path))
+                loader.exec_module(module)
+                return module.language()
+    from tree_sitter_bash import language
+
+    return language()
 
 
 class Syntax:
@@ -199,7 +218,7 @@ class Syntax:
 
     def __init__(self, source: Source, unknowns: dict[int, Piece] | None = None) -> None:
         self.source = source
-        self.lexer = Lexer(source.data, unknowns)
+        self.lexer = Lexer(source, unknowns)
         self._blocks: dict[tuple[int, int], Block] = {}
 
     def block(self, start: int, end: int) -> Block:
@@ -225,7 +244,7 @@ class Syntax:
             _mask(self.lexer, masked, start, end, words=True)
             root = load_parser().parse(bytes(masked)).root_node
         self.lexer.depth = 0
-        return _Reader(self.lexer, start, end).block(root.children)
+        return _Reader(self.lexer, start, end, bytes(masked)).block(root.children)
 
     def _single(self, start: int, end: int, data: bytes) -> Block | None:
         """A lone simple command needs no tree."""
@@ -239,6 +258,9 @@ class Syntax:
         return (command,) if not rest.strip() else None
 
 
+_RESERVED = re.compile(
+    rb"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\{|\}|\[\[)(?=[\s;]|$)|[()<>|&;]"
+)
 _COMPOUND = re.compile(
     rb"[\n;&|(){}#]|<<|\b(?:if|for|while|until|case|select|function|time|coproc)\b|(?:^|\s)!\s|\[\["
 )
@@ -310,13 +332,15 @@ def _blank_document(redirect: Redirect, masked: bytearray, data: bytes, start: i
 class _Reader:
     """Turns nodes into statements; offsets of nodes count from `base`."""
 
-    def __init__(self, lexer: Lexer, base: int, end: int) -> None:
+    def __init__(self, lexer: Lexer, base: int, end: int, masked: bytes, depth: int = 0) -> None:
         self.lexer = lexer
+        self.masked = masked
+        self.origin = base
         self.data = lexer.data
         self.base = base
         self.end = end
         self.cursor = base
-        self.depth = 0
+        self.depth = depth
 
     def block(self, nodes: Iterable[Node]) -> Block:
         out: list[Statement] = []
@@ -334,6 +358,8 @@ class _Reader:
             if node.type in _BODY_NODES:
                 continue
             statement = self.statement(node)
+            if isinstance(statement, Broken) and not self.data[start : statement.end].strip(b" \t\r\n\\"):
+                continue
             if isinstance(statement, Redirected) and not statement.redirects:
                 statement = statement.body
             out.append(statement)
@@ -367,19 +393,35 @@ class _Reader:
             self.depth -= 1
 
     def simple(self, start: int, end: int) -> Statement:
+        """A simple command ends where the lexer says; what the tree has behind it is read again."""
         self.lexer.depth = 0
         command = self.lexer.simple(start, self.end)
-        rest = self.data[command.end : end]
         self.cursor = max(self.cursor, command.end)
-        if command.end < end and rest.split(b"#")[0].strip(b" \t\r\n\\"):
+        rest = self.data[command.end : end]
+        follower = self.data[command.end : command.end + 1]
+        if follower == b"(":
             self.cursor = max(self.cursor, end)
             return Broken(start, end, "syntax not understood")
-        return command
+        if command.end >= end or not rest.split(b"#")[0].strip(b" \t\r\n\\"):
+            return command
+        self.cursor = max(self.cursor, end)
+        if follower not in (b"\n", b";", b"&") or command.end == start:
+            return Broken(start, end, "syntax not understood")
+        text = self.masked[command.end - self.origin : end - self.origin]
+        root = load_parser().parse(text).root_node
+        reader = _Reader(self.lexer, command.end, self.end, self.masked, self.depth)
+        reader.origin = self.origin
+        following = reader.block(root.children)
+        self.cursor = max(self.cursor, reader.cursor)
+        return Group(start, end, (command, *following))
 
     # One method for each kind of node.
 
     def _ERROR(self, node: Node, start: int, end: int) -> Statement:
-        return Broken(start, end, "syntax not understood")
+        """What the tree cannot read may still begin with simple commands."""
+        if _RESERVED.match(self.data, start, end):
+            return Broken(start, end, "syntax not understood")
+        return self.simple(start, end)
 
     def _list(self, node: Node, start: int, end: int) -> Statement:
         left: Statement | None = None
