@@ -10,9 +10,9 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from preflight.diagnostics import Diagnostic
+from preflight.record import NamedTuple
 
 SCHEMA = 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic, Label, Severity, Undecided
@@ -21,6 +21,7 @@ from preflight.facts.surroundings import Surroundings
 from preflight.fingerprint import stamp
 from preflight.launch.model import Launch
 from preflight.outcome import FileOutcome
+from preflight.record import NamedTuple
 from preflight.source import Files, Source, Span
 from preflight.variants import describe_validity, merge_findings, merge_undecided
 

@@ -7,9 +7,10 @@ columns are made when a report is written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from preflight.execution import Condition
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption
 

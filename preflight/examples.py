@@ -8,11 +8,12 @@ leaves the rule undecided.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.diagnostics import Diagnostic, Undecided
 from preflight.engine.releases import holds, parse_release
 from preflight.engine.rule import Rule, RuleSet
+from preflight.record import NamedTuple
 
 BASE = (
     "BASE=(--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "

@@ -9,8 +9,8 @@ uses) it says as a neutral `Remark`, which rules turn into findings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from preflight.record import NamedTuple
 from preflight.source import Files, Source, Span
 from preflight.values import Text, Unknown
 

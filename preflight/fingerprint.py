@@ -7,9 +7,17 @@ numbers, so that it survives moved lines.  Equal ones in a file get an ordinal, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from preflight.diagnostics import Diagnostic
+
+
+class Hash(Protocol):
+    """What a hash function gives."""
+
+    def hexdigest(self) -> str: ...
 
 
 def stamp(diagnostics: Iterable[Diagnostic], root: str) -> tuple[Diagnostic, ...]:
@@ -38,6 +46,18 @@ def evidence(diagnostic: Diagnostic) -> Sequence[str]:
 
 def digest(*parts: str) -> str:
     """32 hexadecimal digits."""
+    return load_sha256()("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def load_sha256() -> Callable[[bytes], Hash]:
+    """The interpreter's own function; hashlib would load OpenSSL for it, which costs more than all fingerprints."""
+    for name in ("_sha2", "_sha256"):
+        try:
+            __import__(name)
+        except ImportError:
+            continue
+        found: Callable[[bytes], Hash] = sys.modules[name].sha256
+        return found
     from hashlib import sha256
 
-    return sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return sha256

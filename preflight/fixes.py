@@ -8,10 +8,10 @@ its edits changes a byte.  Of fixes that overlap the first is taken, the others 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from preflight.diagnostics import Diagnostic, Edit
 from preflight.outcome import FileOutcome
+from preflight.record import NamedTuple
 from preflight.source import Source
 
 ROUNDS = 12

@@ -7,9 +7,9 @@ baseline covers stay in the list with the reason in `ignored`: reports count the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from preflight.diagnostics import SEVERITIES, Diagnostic, Severity, Undecided
+from preflight.record import NamedTuple
 from preflight.source import Source
 
 

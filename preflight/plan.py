@@ -7,12 +7,12 @@ with its numbers.  The plan is written as the launch that it stands for and goes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.chain import Request, check_source
 from preflight.diagnostics import Diagnostic
 from preflight.engine.rule import RuleSet
 from preflight.facts.surroundings import Surroundings, find_profile
+from preflight.record import NamedTuple
 from preflight.source import Source
 
 Setting = int | float | bool | str

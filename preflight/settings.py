@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from preflight.diagnostics import Severity
+from preflight.record import NamedTuple
 
 Kind = Literal["text", "list", "flag", "count", "level", "lists", "levels", "environment", "cluster"]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import stat
 from bisect import bisect_right
-from typing import NamedTuple
+
+from preflight.record import NamedTuple
 
 MAXIMUM_SIZE = 16 * 1024 * 1024
 """Largest file that is read, in bytes."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from preflight.diagnostics import Diagnostic
 from preflight.execution import Remark
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 
 MARK = b"preflight:"

@@ -7,8 +7,9 @@ carries its reason and its place; it never turns into a guess.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 
 Reason = Literal[

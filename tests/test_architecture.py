@@ -11,6 +11,7 @@ import preflight
 
 PACKAGE = Path(preflight.__file__).parent
 STAGES = (
+    ("record",),
     ("source",),
     ("values",),
     ("execution",),

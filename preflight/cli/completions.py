@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from preflight.cli.main import COMMANDS
+from preflight.record import NamedTuple
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from preflight.record import NamedTuple
 
 SHELL_ENDINGS = (".sh", ".bash", ".slurm", ".sbatch")
 SKIPPED = frozenset(

@@ -18,6 +18,10 @@ FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 class Parser(argparse.ArgumentParser):
     """argparse's parser, which also says what was nearly right."""
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """A formatter of fixed width: argparse asks for one at each option, and would look up the terminal's."""
+        return argparse.RawDescriptionHelpFormatter(self.prog, width=100)
+
     def error(self, message: str) -> NoReturn:
         found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         if found:

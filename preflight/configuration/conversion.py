@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import NamedTuple
 
+from preflight.record import NamedTuple
 from preflight.targets.table import Option, Value
 
 PATTERN_LIMIT = 100_000

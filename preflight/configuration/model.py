@@ -7,10 +7,10 @@ table, whether given or not; `problems` are neutral remarks (unknown flag, missi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.execution import Remark, Word
 from preflight.launch.model import Launch
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Unknown
 

@@ -8,14 +8,14 @@ argparse would refuse, makes its destination unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from preflight.configuration.conversion import WrongValueError, convert
 from preflight.configuration.model import Bound, Value
 from preflight.configuration.tokens import Token, sort_words
 from preflight.execution import Word
-from preflight.targets.table import SUPPRESS, Option, Table
-from preflight.values import Text, Unknown
+from preflight.record import NamedTuple
+from preflight.targets.table import Option, Table
+from preflight.values import Unknown
 
 UNJUDGED = ("many", "vague")
 
@@ -37,9 +37,12 @@ class Fault(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What a parser makes of a command line. `openings` are words of unknown text that may hold further flags."""
+    """What a parser makes of a command line: `given` are the destinations that flags set.
 
-    values: dict[str, Bound]
+    `openings` are words of unknown text that may hold further flags.
+    """
+
+    given: dict[str, Bound]
     faults: tuple[Fault, ...]
     openings: tuple[Word, ...]
     flags: tuple[str, ...]
@@ -80,7 +83,11 @@ def parse_words(words: Iterable[Word], table: Table) -> Parsed:
             end = find_end(tokens, end)
             judge_extras(line, None, tokens[at:end])
         at = end
-    return Parsed(complete(line), tuple(line.faults), tuple(line.openings), tuple(line.flags))
+    if not line.openings:
+        for option in table.options:
+            if option.required and option.destination not in line.given:
+                line.faults.append(Fault("required", option.strings[0], (), option))
+    return Parsed(line.given, tuple(line.faults), tuple(line.openings), tuple(line.flags))
 
 
 def find_end(tokens: list[Token], start: int) -> int:
@@ -322,20 +329,9 @@ def check_group(line: Line, token: Token, option: Option) -> None:
         line.fault("exclusive", token, earlier.word, value=earlier.flag)
 
 
-def complete(line: Line) -> dict[str, Bound]:
-    """Every destination of the table: as given, else its default; the first option of a destination says which."""
-    values: dict[str, Bound] = {}
-    for option in line.table.options:
-        name = option.destination
-        if option.required and name not in line.given and not line.openings:
-            line.faults.append(Fault("required", option.strings[0], (), option))
-        if name in values or option.action in ("help", "version"):
-            continue
-        if name in line.given:
-            values[name] = line.given[name]
-        elif option.default != SUPPRESS:
-            values[name] = Bound(name, convert_default(option), "default")
-    return values
+def default_of(option: Option) -> Bound:
+    """What a destination is where no flag gives it."""
+    return Bound(option.destination, convert_default(option), "default")
 
 
 def convert_default(option: Option) -> Value:
@@ -346,8 +342,3 @@ def convert_default(option: Option) -> Value:
         return convert(option._replace(choices=None), option.default).value
     except WrongValueError:
         return option.default
-
-
-def all_text(words: Iterable[Word]) -> Text:
-    """Words as one text, for messages."""
-    return Text(piece for word in words for piece in word.text.pieces)

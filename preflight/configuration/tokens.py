@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from preflight.execution import Word
+from preflight.record import NamedTuple
 from preflight.targets.table import Option, Table
 from preflight.values import Piece, Text
 

@@ -14,11 +14,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.targets.origin import find_origin
 from preflight.targets.table import Program, Table, load_table

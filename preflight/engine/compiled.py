@@ -7,11 +7,13 @@ and `explain` read; and back.  The round trip is exact.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RULES, PROSE = "rules.json", "prose.json"
 SCHEMA = 1
@@ -25,7 +27,8 @@ def compile_rules(rules: RuleSet) -> tuple[str, str]:
         "rules": [[*rule[:4], [list(form) for form in rule.forms], "", 0] for rule in rules.rules],
     }
     cold = {rule.name: list(rules.prose(rule.name)) for rule in rules.rules}
-    return (json.dumps(hot, separators=(",", ":")), json.dumps(cold, separators=(",", ":")))
+    lines = (f"{json.dumps(name)}:{json.dumps(entry, separators=(',', ':'))}" for name, entry in cold.items())
+    return (json.dumps(hot, separators=(",", ":")), "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def write_compiled(rules: RuleSet, folder: Path) -> None:
@@ -33,15 +36,16 @@ def write_compiled(rules: RuleSet, folder: Path) -> None:
         (folder / name).write_text(text, "utf-8")
 
 
-def read_compiled(folder: Path) -> RuleSet | None:
+def read_compiled(folder: str | os.PathLike[str]) -> RuleSet | None:
     """The rules that the build compiled into a folder; None where there are none."""
     try:
-        data = json.loads((folder / RULES).read_bytes())
+        with open(os.path.join(folder, RULES), "rb") as stream:
+            data = json.loads(stream.read())
     except FileNotFoundError:
         return None
     rules = tuple(restore_rule(entry) for entry in data["rules"])
     families = {entry[0]: Family(*entry) for entry in data["families"]}
-    return RuleSet(rules, families, LazyProse(folder / PROSE))
+    return RuleSet(rules, families, LazyProse(os.path.join(folder, PROSE)))
 
 
 def restore_rule(entry: list[Any]) -> Rule:
@@ -55,16 +59,23 @@ def freeze(value: Any) -> Any:
 
 
 class LazyProse:
-    """Prose by rule name, read from its file at the first call."""
+    """Prose by rule name, read from its file at the first call; each rule has a line, and only that is decoded."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.data: Mapping[str, list[Any]] | None = None
+        self.data: bytes | None = None
 
     def __call__(self, name: str) -> Prose:
         if self.data is None:
-            self.data = json.loads(self.path.read_bytes())
-        summary, why, references, tags, targets, messages, helps, fix, examples, conditions = self.data[name]
+            with open(self.path, "rb") as stream:
+                self.data = stream.read()
+        head = f"\n{json.dumps(name)}:".encode()
+        start = self.data.find(head)
+        if start < 0:
+            raise KeyError(name)
+        start += len(head)
+        line = self.data[start : self.data.index(b"\n", start)].rstrip(b",")
+        summary, why, references, tags, targets, messages, helps, fix, examples, conditions = json.loads(line)
         return Prose(
             summary, why, tuple(references), tuple(tags), tuple(targets), tuple(messages), tuple(helps), fix,
             tuple(examples), freeze(conditions),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+
+from preflight.record import NamedTuple
 
 
 class Function(NamedTuple):

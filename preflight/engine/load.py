@@ -12,7 +12,7 @@ import tomllib
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.diagnostics import SEVERITIES
 from preflight.engine.expression import ExpressionError, parse_condition, suggest
@@ -20,6 +20,7 @@ from preflight.engine.releases import parse_range
 from preflight.engine.remarks import BEYOND_EXAMPLES, REMARKS
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, parse_template
+from preflight.record import NamedTuple
 
 FORM_KEYS = ("targets", "severity", "fails_at", "when", "require", "message", "help")
 SHARED_KEYS = (

@@ -8,12 +8,13 @@ finds nothing never reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.diagnostics import Severity
 from preflight.engine.expression import Tree
 from preflight.engine.releases import Range
 from preflight.engine.template import Template
+from preflight.record import NamedTuple
 
 
 class Form(NamedTuple):

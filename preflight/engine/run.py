@@ -7,7 +7,7 @@ rule whose expression fails on these values is reported as a `Failure`; the othe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.diagnostics import Diagnostic, Label, Undecided
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError
@@ -18,6 +18,7 @@ from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
 from preflight.execution import Remark
 from preflight.facts.model import Fact
+from preflight.record import NamedTuple
 from preflight.source import Span
 
 SHOWN_LABELS = 6

@@ -6,7 +6,7 @@ rule's business.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from preflight.record import NamedTuple
 
 PIPE, SEPARATOR = "|", "/"
 

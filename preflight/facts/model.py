@@ -5,9 +5,8 @@ In: nothing.  A fact is known (its value may be None: absent), or unknown with w
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from preflight.configuration.model import Value
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Unknown
 

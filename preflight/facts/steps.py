@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from preflight.configuration.model import Value
 from preflight.facts.model import Blocker, Fact
+from preflight.record import NamedTuple
 
 Version = tuple[int, ...]
 

@@ -7,9 +7,9 @@ name of a GPU that has no profile.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.facts.model import Fact
+from preflight.record import NamedTuple
 
 
 class Profile(NamedTuple):

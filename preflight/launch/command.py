@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.execution import Condition, Context, Execution, Remark, Word
 from preflight.launch.model import Header, Layer
 from preflight.launch.options import Given, Parsed, cut, known_prefix, split_text
 from preflight.launch.programs import Wrapper
 from preflight.launch.scheduler import complete_request, overlay, read_request
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Piece, Step, Text, Unknown
 

@@ -5,9 +5,8 @@ In: a launch.  Out: `Container`, or None.  Only the innermost container counts: 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from preflight.launch.model import Launch, Layer
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Unknown
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.execution import Word
 from preflight.launch.containers import Container, read_container
@@ -18,6 +17,7 @@ from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_visible
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Text, Unknown
 

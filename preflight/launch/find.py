@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.execution import CodeConfiguration, Context, Script, Word
 from preflight.launch.command import Command, begin_command, pass_environment, take_assignments
@@ -26,6 +26,7 @@ from preflight.launch.start import is_python, is_starter, list_flags, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
 from preflight.launch.synopses import BASH
 from preflight.launch.topology import measure
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import Text, Unknown
 

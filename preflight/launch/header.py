@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.execution import Related, Remark, Word
 from preflight.launch.model import Header, Setting
 from preflight.launch.options import Given, Grammar, declare, parse_options
 from preflight.launch.synopses import SBATCH
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import Piece, Text
 

@@ -7,9 +7,9 @@ of bash or Python.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.execution import CodeConfiguration, Condition, Remark, Word
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import Assumption, Text, Unknown
 

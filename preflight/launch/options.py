@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import NamedTuple
 
 from preflight.execution import Word
 from preflight.launch.model import Setting
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Piece, Text, Unknown
 

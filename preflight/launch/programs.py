@@ -8,7 +8,7 @@ it is not looked at.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from preflight.launch.options import Grammar, declare
 from preflight.launch.synopses import (
@@ -27,6 +27,7 @@ from preflight.launch.synopses import (
     TORCHRUN,
     UV,
 )
+from preflight.record import NamedTuple
 
 Passing = Literal[
     "keep",  # the inner command sees the environment of the outer one

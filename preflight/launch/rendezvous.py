@@ -7,10 +7,9 @@ torchrun.  What a launcher finds out by itself (a hostfile, Ray) is absent.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from preflight.launch.model import Launch, Setting
 from preflight.launch.options import cut
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Text, Unknown
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.launch.model import Header, Number, Setting
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Piece, Step, Text, Unknown
 

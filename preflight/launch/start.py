@@ -7,7 +7,6 @@ refuses commands that start nothing (no program, `--help`), and says of plain py
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from preflight.execution import Word
 from preflight.launch.command import Environment
@@ -15,6 +14,7 @@ from preflight.launch.model import Layer
 from preflight.launch.options import Parsed, declare, known_prefix, parse_options
 from preflight.launch.programs import RUNNERS, STARTERS, Starter
 from preflight.launch.synopses import PYTHON
+from preflight.record import NamedTuple
 from preflight.values import Text
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*$")

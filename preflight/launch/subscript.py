@@ -8,9 +8,9 @@ are handed over as a `set --` in front of the text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from preflight.execution import CodeConfiguration, Context, Execution, Script, Word
+from preflight.record import NamedTuple
 from preflight.source import Files, Refusal, Source, Span
 from preflight.values import Piece, Text, derive_source
 

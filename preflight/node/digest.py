@@ -10,10 +10,11 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.node.model import Gpu, Node
 from preflight.node.topology import read_topology
+from preflight.record import NamedTuple
 
 SCHEMA = 1
 

@@ -8,12 +8,12 @@ the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from preflight.configuration.model import Value
 from preflight.node import health
 from preflight.node.model import Gpu, Node
 from preflight.node.topology import Domain, Topology, read_topology
+from preflight.record import NamedTuple
 
 GIB = 1 << 30
 

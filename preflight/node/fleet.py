@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from preflight.node.digest import Digest
 from preflight.node.frames import Collection
 from preflight.node.hosts import mentions, natural
 from preflight.node.vote import BALLOTS, Verdict, slug, vote
+from preflight.record import NamedTuple
 
 SEVERITIES = ("error", "warning", "note")
 

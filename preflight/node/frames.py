@@ -12,9 +12,9 @@ import os
 import re
 import zlib
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from preflight.node.digest import Digest, DigestError, read_digest, write_digest
+from preflight.record import NamedTuple
 
 MARK = "@PF1"
 LONGEST = 880

@@ -8,7 +8,8 @@ supported" and "no answer" never look alike.  Judgement is elsewhere: topology, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from preflight.record import NamedTuple
 
 SCHEMA = 1
 """Version of the record; fields may be added within a version, none changes its meaning."""

@@ -16,11 +16,12 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.node.machine import process_name, read_machine
 from preflight.node.model import Node, Process, Silence
 from preflight.node.record import flatten, restore
+from preflight.record import NamedTuple
 
 DEADLINE = 20.0
 """Seconds that NVML is given by default."""

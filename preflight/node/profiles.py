@@ -10,10 +10,11 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.node.model import SCHEMA, Node
 from preflight.node.record import RecordError, read_record, restore
+from preflight.record import NamedTuple
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "profiles")
 

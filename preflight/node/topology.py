@@ -8,9 +8,9 @@ are clean; otherwise it stays unknown, with the GPU and the reading named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from preflight.node.model import REMOTE_GPU, REMOTE_SWITCH, Gpu, Link, Node
+from preflight.record import NamedTuple
 
 ANCESTORS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 """NVML's common ancestor as `nvidia-smi topo -m` writes it; two chips of one board share their switch (PIX)."""

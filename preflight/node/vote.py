@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from preflight.node.digest import Digest
+from preflight.record import NamedTuple
 
 SMALLEST_VOTE = 3
 

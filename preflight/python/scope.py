@@ -7,7 +7,7 @@ which the next path follows.  A path is walked from the start each time, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from preflight.execution import Condition, Context, Execution, Remark, Script
 from preflight.python.objects import (
@@ -28,6 +28,7 @@ from preflight.python.objects import (
     assume,
 )
 from preflight.python.syntax import Tree
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Text, Unknown
 

@@ -8,9 +8,9 @@ cursor are shown as escapes; tabs are four blanks wide; wide characters count tw
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from preflight.diagnostics import Label
+from preflight.record import NamedTuple
 from preflight.source import Source
 
 Stretch = tuple[str, str]

@@ -7,11 +7,11 @@ In: a `Node` and its topology.  Out: text; with `colour`, rich draws the tables.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from preflight.node.model import Gpu, Node
 from preflight.node.nvml import fold_numbers
 from preflight.node.topology import LEGEND, Domain, Topology
+from preflight.record import NamedTuple
 
 GIB = 1 << 30
 SLOWDOWNS = 0x08 | 0x20 | 0x40 | 0x80

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from preflight.chain import Resolved, Settled
 from preflight.execution import Word
 from preflight.facts.model import Fact
 from preflight.launch.model import Launch, Number
+from preflight.record import NamedTuple
 from preflight.report.frame import Row, printable
 from preflight.report.json import describe_conditions, plain
 from preflight.report.mask import MASK, Mask, is_secret

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
+from preflight.record import NamedTuple
 from preflight.values import PLACEHOLDER, Text
 
 MAXIMUM_DEPTH = 40

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from preflight.execution import Word
+from preflight.record import NamedTuple
 from preflight.shell.expand import Expansion
 from preflight.shell.lexer import Simple
 from preflight.shell.state import State

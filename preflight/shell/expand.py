@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from preflight.execution import Word
+from preflight.record import NamedTuple
 from preflight.shell import lookup
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.brace import TooManyError, expand_braces

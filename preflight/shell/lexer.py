@@ -8,8 +8,8 @@ quote or brace, and nesting beyond any sensible depth.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import PLACEHOLDER, Piece, Unknown
 

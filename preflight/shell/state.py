@@ -7,9 +7,10 @@ script; `fork` splits it cheaply, and `same` tells when two paths may be joined 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from preflight.execution import Condition, Context
+from preflight.record import NamedTuple
 from preflight.shell.pieces import EMPTY
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown

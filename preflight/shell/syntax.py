@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from preflight.record import NamedTuple
 from preflight.shell.lexer import Lexer, Literal, Redirect, Simple, Token, UnreadableError
 from preflight.source import Source
 from preflight.values import Piece

@@ -6,9 +6,10 @@ In: the words of a test, or the range of a `[[ ]]`.  Out: a `Verdict`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from preflight.execution import Word
+from preflight.record import NamedTuple
 from preflight.shell import lookup
 from preflight.shell.expand import Expansion, StopError
 from preflight.shell.knowledge import All, Atom, Claim, Not, Some, recall

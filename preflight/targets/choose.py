@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import NamedTuple
 
 from preflight.launch.model import Launch
+from preflight.record import NamedTuple
 from preflight.source import Files
 from preflight.targets.added import find_added
 from preflight.targets.checkout import read_parser, read_version

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import os
 import warnings
-from typing import NamedTuple
 
+from preflight.record import NamedTuple
 from preflight.source import Files, Refusal
 
 

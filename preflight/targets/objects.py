@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from preflight.record import NamedTuple
 from preflight.targets.modules import Module
 from preflight.targets.table import Option
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from preflight.launch.model import Launch
+from preflight.record import NamedTuple
 from preflight.targets.history import list_programs
 
 GENERIC_NAMES = frozenset(

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from preflight.record import NamedTuple
 
 Scalar = None | bool | int | float | str
 Value = Scalar | tuple["Value", ...]
@@ -75,7 +77,16 @@ class Table:
     switch has to be given too.
     """
 
-    __slots__ = ("_programs", "checkpoint", "flags", "name", "options", "release", "te_version")
+    __slots__ = (
+        "_destinations",
+        "_programs",
+        "checkpoint",
+        "flags",
+        "name",
+        "options",
+        "release",
+        "te_version",
+    )
 
     def __init__(
         self,
@@ -93,7 +104,19 @@ class Table:
         self.options = tuple(options)
         self._programs: dict[str, Program | Mapping[str, Any]] = dict(programs or {})
         self.checkpoint: Mapping[str, bool | str] = checkpoint or {}
+        self._destinations: dict[str, Option] | None = None
         self.flags: dict[str, Option] = {text: option for option in self.options for text in option.strings}
+
+    @property
+    def destinations(self) -> Mapping[str, Option]:
+        """Each destination with the first option that sets it: that one's default counts."""
+        if self._destinations is None:
+            found: dict[str, Option] = {}
+            for option in self.options:
+                if option.action not in ("help", "version"):
+                    found.setdefault(option.destination, option)
+            self._destinations = found
+        return self._destinations
 
     @property
     def programs(self) -> Iterable[str]:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from preflight.configuration.bind import bind_launch
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic
 from preflight.engine.rule import RuleSet
@@ -26,8 +27,8 @@ from preflight.facts.derive import Facts, derive_facts
 from preflight.facts.surroundings import Profile, Surroundings
 from preflight.launch.model import Launch, Launcher, Number
 from preflight.source import Source, Span
+from preflight.targets.table import load_table
 from preflight.values import Text
-from tests.agreement.binding import bind_row
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "oracle"
 RELEASES = ("0.12.0", "0.15.3", "0.17.1", "0.19.0")
@@ -36,7 +37,7 @@ Row = Mapping[str, Any]
 
 
 class Answer(NamedTuple):
-    """What preflight says of a row: its configuration (None: the parser refuses it), facts and findings."""
+    """What preflight says of a row: its configuration, facts and findings."""
 
     configuration: Configuration
     facts: Facts
@@ -64,7 +65,7 @@ def read_rows(name: str) -> Iterator[Row]:
 @cache
 def shipped_rules() -> RuleSet:
     """The rules of the checkout; those that cannot be read are named and left out."""
-    rules, errors = load_rules([CHECKOUT_RULES], fact_types())
+    rules, errors = load_rules([Path(CHECKOUT_RULES)], fact_types())
     for error in errors:
         print(str(error).splitlines()[0], file=sys.stderr)
     return rules
@@ -100,7 +101,7 @@ def build_launch(argv: list[str], environment: Mapping[str, str]) -> Launch:
 def answer_row(row: Row) -> Answer:
     """Run the chain from the launch on."""
     launch = build_launch([str(word) for word in row["argv"]], row.get("env", {}))
-    configuration = bind_row(launch, row["version"])
+    (configuration,) = bind_launch(launch, load_table(row["version"]))
     major, minor = row.get("capability") or (9, 0)
     gpu = Profile("row", (major, minor), 80, 8, 8)
     facts = derive_facts(configuration, Surroundings(gpu=gpu, te=row.get("te_version")))
