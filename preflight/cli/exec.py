@@ -91,8 +91,9 @@ def judge(command: Sequence[str], options: argparse.Namespace) -> int:
         return exit_.code if isinstance(exit_.code, int) else 3
     except Exception as error:
         from preflight.cli.session import MisuseError
+        from preflight.node.record import RecordError
 
-        if isinstance(error, MisuseError):
+        if isinstance(error, MisuseError | RecordError):
             print(f"preflight exec: {error}", file=sys.stderr)
             return 2
         return report_failure(error)
@@ -102,7 +103,8 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
     """Hold command, environment and node against the rules, and print what they say."""
     from preflight.chain import check_source
     from preflight.cli.failure import describe
-    from preflight.cli.judgement import NodeSession, explain_silence, judge_node, obtain_node, status_of
+    from preflight.cli.holding import NodeSession
+    from preflight.cli.judgement import explain_silence, judge_node, obtain_node, status_of
     from preflight.cli.options import split_names
     from preflight.cli.session import is_users
     from preflight.outcome import FileOutcome
@@ -114,7 +116,9 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
     request = session.request_of(NAME)
     request = request._replace(environment=dict(os.environ), closed_environment=True)
     select = split_names(options.select) or settings.select
-    findings = judge_node(node, session, select, (*settings.ignore, *split_names(options.ignore)))
+    findings = judge_node(
+        node, request.rules, select, (*settings.ignore, *split_names(options.ignore)), settings.severity
+    )
     source = Source(NAME, lay_out(command).encode("utf-8", "surrogateescape"))
     try:
         file = check_source(source, request)

@@ -1,6 +1,6 @@
-"""The node rules held against a node, and scripts against it: what `node` and `exec` share.
+"""The node rules held against a node: what `node` and `exec` share.
 
-In: a `Node` and the session.  Out: findings about the node itself, kept apart from those about scripts, so that a bad
+In: a `Node` and the rules.  Out: findings about the node itself, kept apart from those about scripts, so that a bad
 node is never called a bad script; and the exit status.  A rule whose conditions ask only for facts of the node is
 about the node; every other rule is about the script.
 """
@@ -8,15 +8,13 @@ about the node; every other rule is about the script.
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from preflight.chain import Request, choose_rules, settle
-from preflight.cli.session import MisuseError, Session
 from preflight.diagnostics import Diagnostic, Severity
+from preflight.engine.expression import list_names
 from preflight.engine.rule import Rule, RuleSet
-from preflight.engine.run import Subject, facts_of_rule, run_rules
+from preflight.engine.run import Subject, run_rules
 from preflight.facts.machine import describe_node
-from preflight.facts.model import Fact
 from preflight.fingerprint import stamp
 from preflight.node.digest import Report
 from preflight.node.model import Node
@@ -33,26 +31,38 @@ def node_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def is_about_node(rule: Rule) -> bool:
-    if rule.remark is not None:
+    trees = [tree for form in rule.forms for tree in (form.when, form.require) if tree is not None]
+    if rule.remark is not None or not trees:
         return False
-    names = facts_of_rule(rule)
-    return bool(names) and all(name.startswith("node_") for name in names)
+    return all(name.startswith("node_") for tree in trees for name in list_names(tree))
 
 
 def judge_node(
-    node: Node, session: Session, select: Sequence[str], ignore: Sequence[str]
+    node: Node,
+    rules: RuleSet,
+    select: Collection[str] = (),
+    ignore: Collection[str] = (),
+    severity: Mapping[str, Severity] = {},
 ) -> tuple[Diagnostic, ...]:
     """What the rules say of the machine; nothing where NVML gave no answer."""
     if node.silence is not None:
         return ()
-    settings = session.here
-    rules: RuleSet = session.rules_of(settings)
-    chosen = node_rules(choose_rules(rules, select, ignore))
+    chosen = [
+        rule
+        for rule in rules.rules
+        if (not select or is_named(rule, select)) and not is_named(rule, ignore) and is_about_node(rule)
+    ]
     subject = Subject(describe_node(node), (), UNRELEASED, "", None, node=node.host)
-    outcome = run_rules(rules, subject, chosen)
-    found = [settle(d._replace(releases=None), settings.severity) for d in outcome.findings]
+    found = [
+        d._replace(releases=None, severity=severity.get(d.rule, severity.get(d.family, d.severity)))
+        for d in run_rules(rules, subject, chosen).findings
+    ]
     found.sort(key=lambda d: (("error", "warning", "note").index(d.severity), d.rule))
     return tuple(stamp(found, "."))
+
+
+def is_named(rule: Rule, names: Collection[str]) -> bool:
+    return rule.name in names or rule.family in names or "all" in names
 
 
 def explain_silence(node: Node) -> str | None:
@@ -75,32 +85,12 @@ def status_of(outcome: Outcome, fail_on: Severity) -> int:
     return 4 if any(d.ignored is None and reaches(d.severity, fail_on) for d in outcome.node) else 0
 
 
-class NodeSession(Session):
-    """A session whose scripts are held against one node; rules about the node alone are not repeated for scripts."""
-
-    def __init__(self, options: Namespace, arguments: tuple[str, ...] | None, node: Node) -> None:
-        self.node = node
-        super().__init__(options, arguments)
-
-    def node_facts(self, path: str | None) -> Mapping[str, Fact]:
-        return describe_node(self.node)
-
-    def request_of(self, path: str) -> Request:
-        request = super().request_of(path)
-        alone = tuple(rule.name for rule in node_rules(request.rules.rules))
-        return request._replace(ignore=(*request.ignore, *alone))
-
-
 def obtain_node(options: Namespace, probe: Probe | None) -> Node:
-    """The recorded node that was asked for, else what the probe says."""
+    """The recorded node that was asked for (a bad record is a `RecordError`), else what the probe says."""
     if probe is None:
         from preflight.node.profiles import read_node
-        from preflight.node.record import RecordError
 
-        try:
-            node = read_node(options.node)
-        except RecordError as error:
-            raise MisuseError(str(error)) from None
+        node = read_node(options.node)
     else:
         from preflight.node.probe import finish_probe
 

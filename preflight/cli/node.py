@@ -16,11 +16,12 @@ from preflight.cli import options as shared
 from preflight.cli.probing import add_probe_options, begin_probe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from preflight.cli.output import Target
     from preflight.node.model import Node
     from preflight.outcome import Outcome
+    from preflight.settings import Settings
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -57,49 +58,105 @@ def run(words: list[str]) -> int:
     options = make_parser().parse_intermixed_args(words)
     probe = begin_probe(options, calls=bool(options.record))
     from preflight.cli.judgement import obtain_node
-    from preflight.cli.session import MisuseError
+    from preflight.node.record import RecordError
 
     try:
         node = obtain_node(options, probe)
-        if options.record:
-            write_record_file(node, options.record)
-        return conclude(node, options, arguments)
+    except RecordError as error:
+        print(f"preflight node: {error}", file=sys.stderr)
+        return 2
+    if options.record:
+        write_record_file(node, options.record)
+    if is_plain(options):
+        return conclude(node, judge_alone(node), options, None)
+    from preflight.cli.session import MisuseError
+
+    try:
+        outcome, settings = judge_all(node, options, arguments)
+        return conclude(node, outcome, options, settings)
     except MisuseError as error:
         print(f"preflight node: {error}", file=sys.stderr)
         return 2
 
 
-def conclude(node: Node, options: argparse.Namespace, arguments: tuple[str, ...] | None) -> int:
-    """Judge the node and the scripts, and say it."""
-    from preflight.cli.judgement import NodeSession, explain_silence, judge_node, status_of
+def is_plain(options: argparse.Namespace) -> bool:
+    """Only the machine, and no config: then scripts' machinery is not even imported, since every node pays for it."""
+    if options.paths or options.select or options.ignore or options.baseline or options.write_baseline:
+        return False
+    if options.isolated:
+        return True
+    if options.config or os.environ.get("PREFLIGHT_CONFIG"):
+        return False
+    folder = os.getcwd()
+    while True:
+        if any(os.path.exists(os.path.join(folder, name)) for name in ("preflight.toml", "pyproject.toml")):
+            return False
+        if os.path.dirname(folder) == folder:
+            return True
+        folder = os.path.dirname(folder)
+
+
+def judge_alone(node: Node) -> Outcome:
+    """The shipped rules over the machine."""
+    from preflight import __version__
+    from preflight.cli.judgement import explain_silence, judge_node
+    from preflight.engine.shipped import read_rules
+    from preflight.outcome import Outcome
+
+    findings = () if node.silence is not None else judge_node(node, read_rules(fact_types))
+    return Outcome(__version__, (), node=findings, node_error=explain_silence(node))
+
+
+def fact_types() -> Mapping[str, str]:
+    from preflight.facts.catalogue import fact_types as types
+
+    return types()
+
+
+def judge_all(
+    node: Node, options: argparse.Namespace, arguments: tuple[str, ...] | None
+) -> tuple[Outcome, Settings]:
+    """The machine and the scripts, as options and configs have it."""
+    from preflight.cli.holding import NodeSession
+    from preflight.cli.judgement import explain_silence, judge_node
     from preflight.cli.options import split_names
+    from preflight.cli.session import check_names
 
     session = NodeSession(options, arguments, node)
     settings = session.here
+    rules = session.rules_of(settings)
     select = split_names(options.select) or settings.select
-    findings = judge_node(node, session, select, (*settings.ignore, *split_names(options.ignore)))
+    ignore = (*settings.ignore, *split_names(options.ignore))
+    check_names((*select, *ignore), rules)
+    findings = judge_node(node, rules, select, ignore, settings.severity)
     files = [session.check_file(found) for found in session.find(options.paths)] if options.paths else []
-    outcome = session.conclude(files, node=findings, node_error=explain_silence(node))
-    status = status_of(outcome, options.fail_on or settings.fail_on or "error")
+    return session.conclude(files, node=findings, node_error=explain_silence(node)), settings
+
+
+def conclude(node: Node, outcome: Outcome, options: argparse.Namespace, settings: Settings | None) -> int:
+    """Say it, in whatever form is asked for; returns the exit status."""
+    from preflight.cli.judgement import status_of
+
+    fail_on = options.fail_on or (settings.fail_on if settings is not None else None) or "error"
+    status = status_of(outcome, fail_on)
     if options.frames or options.out_dir:
         hand_over(node, outcome, options)
-        return 0 if options.exit_zero and status in (1, 4) else status
-    targets = choose_outputs(options, session)
-    write_outputs(node, outcome, targets, options)
-    if files:
-        from preflight.cli.output import tell
+    else:
+        targets = choose_outputs(options, settings)
+        write_outputs(node, outcome, targets, options)
+        if outcome.files:
+            from preflight.cli.output import tell
 
-        tell(outcome, options, text=any(name == "text" and path is None for name, path in targets))
+            tell(outcome, options, text=any(name == "text" and path is None for name, path in targets))
     return 0 if options.exit_zero and status in (1, 4) else status
 
 
-def choose_outputs(options: argparse.Namespace, session: object) -> Sequence[Target]:
+def choose_outputs(options: argparse.Namespace, settings: Settings | None) -> Sequence[Target]:
     """What is asked for, by option, variable or config; else text on a terminal and JSON in a pipe."""
     from preflight.cli.output import read_outputs
-    from preflight.cli.session import Session
+    from preflight.settings import Settings
 
-    assert isinstance(session, Session)
-    settings = session.here
+    settings = settings or Settings()
     asked = options.output or (
         not options.isolated and (os.environ.get("PREFLIGHT_OUTPUT") or settings.output)
     )
