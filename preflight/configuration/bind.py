@@ -7,19 +7,20 @@ False and nothing is judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from preflight.configuration.code import bind_code
 from preflight.configuration.model import Bound, Configuration, Value
-from preflight.configuration.parse import Parsed, parse_words
+from preflight.configuration.parse import Parsed, default_of, parse_words, show
 from preflight.configuration.problems import describe_faults
 from preflight.execution import Word
 from preflight.launch.model import Launch
+from preflight.record import NamedTuple
 from preflight.source import Files
 from preflight.targets.explain import explain_flags
 from preflight.targets.origin import Origin, find_origin
-from preflight.targets.table import Option, Program, Table
+from preflight.targets.table import SUPPRESS, Option, Program, Table
 from preflight.values import Assumption, Unknown
 
 SWITCHES = frozenset({"store_true", "store_false", "store_const", "append_const", "boolean", "count"})
@@ -49,22 +50,28 @@ def bind_launch(
     program = find_program(origin, table)
     if program is None and origin.own and not origin.fork:
         origin = origin._replace(fork=f"{table.release} has no program of this name")
-    known = table.extended(program.options) if program is not None and program.options else table
+    known = extend(table, program.options) if program is not None and program.options else table
     parsed = parse_words(launch.argv, known)
     unknown = [fault.flag for fault in parsed.faults if fault.kind in ("unknown", "extra")]
     defaults = dict(program.defaults) if program is not None else {}
     if unknown and files is not None:
         explained = explain_flags(launch, known, tuple(unknown), files)
         if explained.options:
-            known = known.extended(explained.options)
+            known = extend(known, explained.options)
             parsed = parse_words(launch.argv, known)
         if explained.fork and not origin.fork:
             origin = origin._replace(fork=explained.fork)
     opening = next(iter((*parsed.openings, *hidden_openings(launch))), None)
     absence = Absence(opening, not origin.own, defaults)
-    values = settle_values(parsed, known, absence, launch)
+    values = Settings(parsed, known, absence)
     problems = describe_faults(parsed.faults, known, origin, launch)
     return (Configuration(launch, None, table.release, values, problems, True, assumed),)
+
+
+@lru_cache(maxsize=64)
+def extend(table: Table, options: tuple[Option, ...]) -> Table:
+    """The table with further options; paths through a script ask for the same ones again and again."""
+    return table.extended(options)
 
 
 def find_program(origin: Origin, table: Table) -> Program | None:
@@ -81,47 +88,74 @@ def hidden_openings(launch: Launch) -> Iterable[Word]:
             yield launch.program
 
 
-def settle_values(parsed: Parsed, table: Table, absence: Absence, launch: Launch) -> dict[str, Bound]:
-    """The values of all destinations: as bound, what is absent as far as it is known."""
-    values: dict[str, Bound] = {}
-    first = {option.destination: option for option in reversed(table.options)}
-    elsewhere = read_elsewhere(parsed, launch)
-    for name, bound in parsed.values.items():
-        if elsewhere is not None and comes_from(elsewhere, bound, parsed, table):
-            values[name] = bound._replace(unknown=elsewhere.unknown)
-        else:
-            values[name] = bound if bound.given else settle_absent(bound, first[name], absence)
-    return values
+class Settings(Mapping[str, Bound]):
+    """The values of all destinations, each settled when asked for: as bound, or absent as far as that is known."""
 
+    def __init__(self, parsed: Parsed, table: Table, absence: Absence) -> None:
+        self.given = parsed.given
+        self.table = table
+        self.absence = absence
+        self.elsewhere = read_elsewhere(parsed)
+        self._settled: dict[str, Bound] = {}
 
-def comes_from(elsewhere: Elsewhere, bound: Bound, parsed: Parsed, table: Table) -> bool:
-    """Whether a file, not the command line, says what a setting is."""
-    if elsewhere.text == "yaml":
-        return True
-    source = table.checkpoint.get(bound.destination)
-    if source is None or source is True:
-        return source is True
-    if source is False:
-        return not bound.given
-    switch = parsed.values.get(str(source))
-    return switch is not None and switch.given
+    def __getitem__(self, name: str) -> Bound:
+        bound = self._settled.get(name)
+        if bound is None:
+            bound = self._settled[name] = self._settle(name)
+        return bound
+
+    def _settle(self, name: str) -> Bound:
+        bound = self.given.get(name)
+        if bound is None:
+            option = self.table.destinations[name]
+            if option.default == SUPPRESS:
+                raise KeyError(name)
+            bound = default_of(option)
+            if not self._comes_from_file(bound):
+                return settle_absent(bound, option, self.absence)
+        if self.elsewhere is not None and self._comes_from_file(bound):
+            return bound._replace(unknown=self.elsewhere.unknown)
+        return bound
+
+    def _comes_from_file(self, bound: Bound) -> bool:
+        """Whether a file, not the command line, says what a setting is."""
+        if self.elsewhere is None:
+            return False
+        if self.elsewhere.yaml:
+            return True
+        source = self.table.checkpoint.get(bound.destination)
+        if source is None or source is True:
+            return source is True
+        if source is False:
+            return not bound.given
+        return source in self.given
+
+    def __contains__(self, name: object) -> bool:
+        option = self.table.destinations.get(str(name))
+        return name in self.given or (option is not None and option.default != SUPPRESS)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.table.destinations if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Elsewhere(NamedTuple):
-    """Settings that come from a file: `text` is yaml or checkpoint."""
+    """Settings that come from a file: `--yaml-cfg` replaces the command line, a checkpoint overrides a part of it."""
 
-    text: str
+    yaml: bool
     unknown: Unknown
 
 
-def read_elsewhere(parsed: Parsed, launch: Launch) -> Elsewhere | None:
-    """`--yaml-cfg` replaces the command line; `--use-checkpoint-args` overrides a part of it."""
-    yaml = parsed.values.get("yaml_cfg")
-    if yaml is not None and yaml.given:
-        return Elsewhere("yaml", Unknown("file", str(yaml.value or "--yaml-cfg")))
-    checkpoint = parsed.values.get("use_checkpoint_args")
-    if checkpoint is not None and checkpoint.given and checkpoint.value is True:
-        return Elsewhere("checkpoint", Unknown("file", "--use-checkpoint-args"))
+def read_elsewhere(parsed: Parsed) -> Elsewhere | None:
+    """What says that settings come from a file."""
+    yaml = parsed.given.get("yaml_cfg")
+    if yaml is not None:
+        return Elsewhere(True, Unknown("file", str(yaml.value or "--yaml-cfg")))
+    checkpoint = parsed.given.get("use_checkpoint_args")
+    if checkpoint is not None and checkpoint.value is True:
+        return Elsewhere(False, Unknown("file", "--use-checkpoint-args"))
     return None
 
 
@@ -131,18 +165,19 @@ def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
     In an open line a switch may still be given, and a value is assumed not to be.  A program that is not Megatron's
     may fill in what has no default.
     """
-    name = bound.destination
-    if bound.value is None and name in absence.defaults:
-        bound = bound._replace(value=absence.defaults[name])
+    name, value = bound.destination, bound.value
+    if value is None and name in absence.defaults:
+        value = absence.defaults[name]
     if absence.opening is not None:
         word = absence.opening
         if option.action in SWITCHES:
             return bound._replace(unknown=Unknown("rest", word.text.display(), first_name(word)))
-        assumption = Assumption(option.strings[0], str(bound.value), word.span)
-        bound = bound._replace(assumptions=(*bound.assumptions, assumption))
-    if absence.foreign and bound.value is None:
-        return bound._replace(unknown=Unknown("program", option.strings[0]))
-    return bound
+        assumed = (Assumption(option.strings[0], show(value), word.span),)
+        unknown = Unknown("program", option.strings[0]) if absence.foreign and value is None else None
+        return Bound(name, value, "default", unknown, (), assumed)
+    if absence.foreign and value is None:
+        return Bound(name, None, "default", Unknown("program", option.strings[0]))
+    return bound if value is bound.value else Bound(name, value, "default")
 
 
 def first_name(word: Word) -> str | None:

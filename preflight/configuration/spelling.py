@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 DASHES = "‐‑‒–—―−﹘﹣－"
 """Characters that word processors put in the place of a hyphen."""
@@ -15,19 +16,26 @@ DASHES = "‐‑‒–—―−﹘﹣－"
 
 def find_nearest(text: str, known: Iterable[str]) -> str | None:
     """The nearest known text: one that differs by `_` for `-`, by letter case, by few letters, or by order of words."""
-    candidates = list(known)
-    plain = normalise(text)
-    for candidate in candidates:
-        if normalise(candidate) == plain:
-            return candidate
-    close = difflib.get_close_matches(text, candidates, 3, 0.8)
+    return _find(text, tuple(known))
+
+
+@lru_cache(maxsize=512)
+def _find(text: str, known: tuple[str, ...]) -> str | None:
+    plain, normal = normalise(text), _normalise_all(known)
+    if plain in normal:
+        return normal[plain]
+    close = difflib.get_close_matches(text, known, 3, 0.8)
     if close:
         return min(close, key=lambda candidate: (slips(text, candidate, 4), candidate))
-    words = set(plain.strip("-").split("-"))
-    holding = [
-        candidate for candidate in candidates if words == set(normalise(candidate).strip("-").split("-"))
-    ]
-    return holding[0] if len(words) > 1 and holding else None
+    words = sorted(plain.strip("-").split("-"))
+    same = (name for form, name in normal.items() if sorted(form.strip("-").split("-")) == words)
+    return next(same, None) if len(words) > 1 else None
+
+
+@lru_cache(maxsize=16)
+def _normalise_all(known: tuple[str, ...]) -> dict[str, str]:
+    """Known texts by their plain form; the first of those with the same form."""
+    return {normalise(text): text for text in reversed(known)}
 
 
 def normalise(text: str) -> str:

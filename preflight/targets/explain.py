@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from preflight.launch.model import Launch
+from preflight.record import NamedTuple
 from preflight.source import Files, Refusal
 from preflight.targets.checkout import read_parser
 from preflight.targets.modules import Modules
@@ -22,6 +22,7 @@ CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "
 """Where a checkout may lie, seen from a folder at or above the script."""
 
 _programs: dict[tuple[str, tuple[str, ...]], Program | None] = {}
+_checkouts: dict[tuple[str, tuple[str, ...]], str | None] = {}
 _parsers: dict[str, tuple[Option, ...]] = {}
 
 
@@ -106,14 +107,22 @@ def read_fork_sign(path: str, files: Files) -> str:
 def find_checkout(launch: Launch, files: Files) -> str | None:
     """A Megatron checkout beside the program or script, or above them, as far as files may be read."""
     for start in list_folders(launch, files):
-        folder = start
-        while True:
-            for name in CHECKOUT_NAMES:
-                path = os.path.join(folder, name) if name else folder
-                if files.kind(f"{path}/megatron/core/__init__.py") == "file":
-                    return path
-            above = os.path.dirname(folder)
-            if above == folder or isinstance(files.locate(above), Refusal):
-                break
-            folder = above
+        key = (start, files.folders)
+        if key not in _checkouts:
+            _checkouts[key] = climb(start, files)
+        if _checkouts[key] is not None:
+            return _checkouts[key]
     return None
+
+
+def climb(folder: str, files: Files) -> str | None:
+    """The first checkout beside a folder or above it."""
+    while True:
+        for name in CHECKOUT_NAMES:
+            path = os.path.join(folder, name) if name else folder
+            if files.kind(f"{path}/megatron/core/__init__.py") == "file":
+                return path
+        above = os.path.dirname(folder)
+        if above == folder or isinstance(files.locate(above), Refusal):
+            return None
+        folder = above

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from preflight.configuration.parse import parse_words
-from preflight.targets.table import Option, Table, load_table
+from preflight.configuration.parse import default_of, parse_words
+from preflight.targets.table import SUPPRESS, Option, Table, load_table
 from tests.configuration.argparse_parser import RefusedError, build_reference
 from tests.configuration.words import make_words
 
@@ -74,10 +74,15 @@ def check_same(table: Table, argv: list[str]) -> None:
         assert faults, f"argparse refuses {argv}"
         return
     assert not faults, f"argparse takes {argv}"
-    unjudged = {name for name, bound in parsed.values.items() if bound.unknown}
-    bound_values = {name: plain(bound.value) for name, bound in parsed.values.items() if name not in unjudged}
+    bounds = {
+        name: parsed.given.get(name) or default_of(option)
+        for name, option in table.destinations.items()
+        if name in parsed.given or option.default != SUPPRESS
+    }
+    unjudged = {name for name, bound in bounds.items() if bound.unknown}
+    bound_values = {name: plain(bound.value) for name, bound in bounds.items() if name not in unjudged}
     assert {name: value for name, value in values.items() if name not in unjudged} == bound_values
-    assert all(parsed.values[name].unknown.reason == "program" for name in unjudged)  # type: ignore[union-attr]
+    assert all(bounds[name].unknown.reason == "program" for name in unjudged)  # type: ignore[union-attr]
 
 
 VALUES = st.sampled_from(
