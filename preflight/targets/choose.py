@@ -48,6 +48,8 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
         release, note = found
         return Choice((load_table(release),), False, note)
     release = infer_release(launch)
+    if launch.configuration is None and not find_origin(launch).based:
+        return Choice((load_table(release),), True)
     if release == NEWEST:
         note = f"assumed Megatron {NEWEST}, the newest release; --target names another"
     else:

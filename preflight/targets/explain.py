@@ -21,6 +21,8 @@ from preflight.targets.table import Option, Program, Table
 CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "3rdparty/Megatron-LM")
 """Where a checkout may lie, seen from a folder at or above the script."""
 
+CHECKOUT_SIGNS = ("megatron/core/__init__.py", "megatron/training/arguments.py", "megatron/arguments.py")
+
 _programs: dict[tuple[str, tuple[str, ...]], Program | None] = {}
 _checkouts: dict[tuple[str, tuple[str, ...]], str | None] = {}
 _parsers: dict[str, tuple[Option, ...]] = {}
@@ -120,7 +122,7 @@ def climb(folder: str, files: Files) -> str | None:
     while True:
         for name in CHECKOUT_NAMES:
             path = os.path.join(folder, name) if name else folder
-            if files.kind(f"{path}/megatron/core/__init__.py") == "file":
+            if any(files.kind(f"{path}/{sign}") == "file" for sign in CHECKOUT_SIGNS):
                 return path
         above = os.path.dirname(folder)
         if above == folder or isinstance(files.locate(above), Refusal):
