@@ -46,6 +46,22 @@ def old_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_fake(tmp_path_factory.mktemp("old-nvml"), "-DOLD_DRIVER")
 
 
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as a wheel lays it out, its rules compiled."""
+    from preflight.engine.compiled import write_compiled
+    from preflight.engine.load import load_rules
+    from preflight.facts.catalogue import fact_types
+
+    folder = tmp_path_factory.mktemp("installed")
+    source = REPOSITORY
+    shutil.copytree(source / "preflight", folder / "preflight", ignore=shutil.ignore_patterns("__pycache__"))
+    rules, _ = load_rules([source / "rules"], fact_types())
+    (folder / "preflight" / "compiled").mkdir()
+    write_compiled(rules, folder / "preflight" / "compiled")
+    return folder
+
+
 class Machine(NamedTuple):
     """A machine with a fake driver: what its environment is, and where the calls are traced."""
 
