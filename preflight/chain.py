@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic, Label, Severity, Undecided
 from preflight.engine.rule import Rule, RuleSet
-from preflight.engine.run import Subject, run_rules
+from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.execution import Context, Remark, Script
 from preflight.facts.model import Fact
 from preflight.facts.surroundings import Surroundings
@@ -23,7 +23,7 @@ from preflight.launch.model import Launch
 from preflight.outcome import FileOutcome
 from preflight.record import NamedTuple
 from preflight.source import Files, Source, Span
-from preflight.variants import describe_validity, merge_findings, merge_undecided
+from preflight.variants import describe_validity, identity, merge_findings, merge_undecided
 
 if TYPE_CHECKING:
     from preflight.suppress import Ignore
@@ -216,28 +216,35 @@ def consult(
 def check_source(source: Source, request: Request) -> FileOutcome:
     """Everything that the rules say of one script."""
     resolved = resolve(source, request)
-    if resolved is None or not resolved.launches:
-        return FileOutcome(source.path, sources=(source,), fail_on=request.fail_on, strict=request.strict)
-    rules = choose_rules(request.rules, request.select, request.ignore)
+    plain = FileOutcome(source.path, sources=(source,), fail_on=request.fail_on, strict=request.strict)
+    if resolved is None:
+        return plain
     notes = dict.fromkeys(resolved.notes)
-    findings, undecided, checked = run_launches(resolved, rules, request, notes)
-    findings = [settle(diagnostic, request.severity) for diagnostic in findings]
+    notes.update(dict.fromkeys(describe_truncation(resolved.script)))
+    if not resolved.launches:
+        return plain._replace(remarks=tuple(notes))
+    rules = choose_rules(request.rules, request.select, request.ignore)
+    answer = run_launches(resolved, rules, request)
+    findings = [settle(diagnostic, request.severity) for diagnostic in answer.findings]
     if request.use_ignores:
         findings = apply_ignores(source, findings, rules, request)
     root = request.root or find_root(os.path.dirname(os.path.abspath(source.path)))
     releases = dict.fromkeys(c.release for s in resolved.launches for c, _ in s.configurations)
-    return FileOutcome(
-        source.path,
+    return plain._replace(
         launches=len({place_of(settled.launch) for settled in resolved.launches}),
+        error="; ".join(answer.failures) or None,
         diagnostics=stamp(sorted(findings, key=_place), root),
-        undecided=tuple(undecided),
+        undecided=answer.undecided,
         target=", ".join(releases) or None,
-        rules=checked,
-        sources=(source,),
-        fail_on=request.fail_on,
-        strict=request.strict,
-        remarks=tuple(notes),
+        rules=answer.checked,
+        remarks=(*notes, *answer.notes),
     )
+
+
+def describe_truncation(script: Script) -> Iterable[str]:
+    """What a reader should know where a script was not followed to its end."""
+    for unknown in script.truncated[:3]:
+        yield f"not followed to the end: {unknown.text}"
 
 
 def choose_rules(rules: RuleSet, select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:
@@ -253,40 +260,81 @@ def named(rule: Rule, names: Sequence[str]) -> bool:
     return rule.name in names or rule.family in names or "all" in names
 
 
-def run_launches(
-    resolved: Resolved, rules: tuple[Rule, ...], request: Request, notes: dict[str, None]
-) -> tuple[list[Diagnostic], list[Undecided], int]:
+class Answer(NamedTuple):
+    """What the rules say of all launches of a script."""
+
+    findings: list[Diagnostic]
+    undecided: tuple[Undecided, ...]
+    failures: tuple[str, ...]
+    checked: int
+    notes: tuple[str, ...]
+
+
+def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) -> Answer:
     """Run the rules over every launch, and make one of what holds on several paths."""
     groups: dict[Span, list[tuple[int, Settled]]] = {}
     for number, settled in enumerate(resolved.launches):
         groups.setdefault(place_of(settled.launch), []).append((number, settled))
     findings: list[Diagnostic] = []
     undecided: list[Undecided] = []
+    failures: dict[str, None] = {}
+    notes: dict[str, None] = {}
     checked = 0
     for place, variants in groups.items():
         found = []
         waiting: list[Undecided] = []
         releases: dict[str, bool] = {}
+        known: dict[object, list[Outcome]] = {}
         for number, settled in variants:
-            diagnostics: list[Diagnostic] = []
-            for configuration, facts in settled.configurations:
-                outcome = run_one(number, settled.launch, configuration, facts, rules, request)
-                diagnostics += outcome.findings
+            key = signature(settled)
+            if key not in known:
+                known[key] = [
+                    run_one(number, settled.launch, c, facts, rules, request)
+                    for c, facts in settled.configurations
+                ]
+            for (configuration, _), outcome in zip(settled.configurations, known[key], strict=True):
                 refused = any(finding.severity == "error" for finding in outcome.findings)
                 releases[configuration.release] = releases.get(configuration.release, False) or refused
                 waiting += outcome.undecided
                 checked = max(checked, outcome.checked)
-            anchored = [with_anchor(diagnostic, place_of(settled.launch)) for diagnostic in diagnostics]
+                failures.update(
+                    {f"rule {f.rule} could not be run: {f.message}": None for f in outcome.failures}
+                )
+            anchored = [with_anchor(d, place) for outcome in known[key] for d in outcome.findings]
             found.append((settled.launch.conditions, anchored))
         merged = merge_findings(found)
         findings += merged
         undecided += merge_undecided(waiting, merged)
         if len(releases) > 1:
             refusing = [name for name, refused in releases.items() if refused]
-            where = f"line {place.position.line}"
-            notes[describe_validity(where, releases, refusing)] = None
-    findings += run_layout(resolved, rules, request)
-    return findings, undecided, checked
+            notes[describe_validity(f"line {place.position.line}", releases, refusing)] = None
+    findings = keep_one_of_each([*findings, *run_layout(resolved, rules, request)])
+    return Answer(findings, tuple(undecided), tuple(failures), checked, tuple(notes))
+
+
+def keep_one_of_each(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Launches that share an array share its faults: each is said once, with the fewest branches that it needs."""
+    kept: dict[object, Diagnostic] = {}
+    for diagnostic in findings:
+        key = identity(diagnostic)
+        old = kept.get(key)
+        if old is None or len(diagnostic.conditions) < len(old.conditions):
+            kept[key] = diagnostic
+    return list(kept.values())
+
+
+def signature(settled: Settled) -> object:
+    """What makes two launches of a command the same for every rule: all their words, and where nothing is hidden."""
+    launch = settled.launch
+    launcher = launch.launcher
+    words = (*launch.command, *launch.argv)
+    return (
+        tuple((word.text.display(), word.text.known, word.many, word.span) for word in words),
+        tuple((name, text and (text.display(), text.known)) for name, text in launch.environment.items()),
+        (launcher.kind, launcher.nodes, launcher.processes_per_node, launcher.world_size),
+        tuple((remark.kind, remark.span) for remark in launch.remarks),
+        tuple(configuration.name for configuration, _ in settled.configurations),
+    )
 
 
 def with_anchor(diagnostic: Diagnostic, place: Span) -> Diagnostic:
@@ -303,7 +351,7 @@ def run_one(
     facts: Mapping[str, Fact],
     rules: tuple[Rule, ...],
     request: Request,
-) -> Any:
+) -> Outcome:
     """The rules over one configuration of one launch."""
     subject = Subject(
         facts=facts,
@@ -366,12 +414,10 @@ def apply_ignores(
     source: Source, findings: list[Diagnostic], rules: tuple[Rule, ...], request: Request
 ) -> list[Diagnostic]:
     """Mark what ignore comments cover, in the script and in the files that findings point into."""
-    from preflight.suppress import holds_comments
-
     sources = {source.path: source}
     for diagnostic in findings:
         sources.update({label.span.path: label.span.source for label in diagnostic.labels})
-    speaking = [each for each in sources.values() if holds_comments(each)]
+    speaking = [each for each in sources.values() if b"preflight:" in each.data and b"ignore" in each.data]
     if not speaking:
         return findings
     from preflight.suppress import suppress

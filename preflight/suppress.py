@@ -43,11 +43,6 @@ Finder = Callable[[Source], Iterable[Place]]
 """A front-end's way to say what each comment stands at."""
 
 
-def holds_comments(source: Source) -> bool:
-    """Whether a source has any such comment; cheap, and mostly no."""
-    return MARK in source.data and b"ignore" in source.data
-
-
 def read_ignores(
     places: Iterable[Place], known: Callable[[str], str | None]
 ) -> tuple[list[Ignore], list[Remark]]:

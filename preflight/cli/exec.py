@@ -114,7 +114,11 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
     session = NodeSession(options, None, node)
     settings = session.here
     request = session.request_of(NAME)
-    request = request._replace(environment=dict(os.environ), closed_environment=True)
+    request = request._replace(
+        environment=dict(os.environ),
+        closed_environment=True,
+        surroundings=request.surroundings._replace(exists=os.path.exists),
+    )
     select = split_names(options.select) or settings.select
     findings = judge_node(
         node, request.rules, select, (*settings.ignore, *split_names(options.ignore)), settings.severity

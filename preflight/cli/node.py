@@ -176,11 +176,7 @@ def write_outputs(
         if name == "json":
             text = write_json(node, outcome)
         elif name == "text":
-            text = (
-                draw(node, options, path)
-                + "\n"
-                + render(outcome, name, options.show or "note", options, path)
-            )
+            text = draw(node, options, path) + "\n" + write_findings(node, outcome, options, path)
         else:
             text = render(outcome, name, options.show or "note", options, path)
         if path is None:

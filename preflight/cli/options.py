@@ -12,6 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+# argparse translates its headings, for which gettext looks through folders of catalogues; there are none for it
+argparse._ = str  # type: ignore[attr-defined]
+
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 

@@ -84,11 +84,8 @@ class Session:
     def rules_of(self, settings: Settings) -> RuleSet:
         """The shipped rules, with those of the config's folders."""
         if settings.rules not in self._rules:
-            from pathlib import Path
-
             try:
-                folders = [Path(each) for each in settings.rules]
-                self._rules[settings.rules] = read_rules(fact_types, folders) if folders else shipped_rules()
+                self._rules[settings.rules] = all_rules(settings.rules) if settings.rules else shipped_rules()
             except RulesError as error:
                 raise MisuseError("\n".join(error.messages)) from None
         return self._rules[settings.rules]
@@ -223,7 +220,7 @@ class Session:
 
     def conclude(self, files: Sequence[FileOutcome], **more: Any) -> Outcome:
         """All files as one outcome, with the baseline applied."""
-        outcome = Outcome(__version__, tuple(files), **more)
+        outcome = Outcome(__version__, tuple(drop_repetitions(files)), **more)
         path = self.options.baseline or self.here.baseline
         written = self.options.write_baseline
         if path and not (written and not os.path.exists(path)):
@@ -244,6 +241,22 @@ class Session:
             or self.here.target
         )
         return outcome._replace(target=target)
+
+
+def drop_repetitions(files: Iterable[FileOutcome]) -> Iterable[FileOutcome]:
+    """The files with each finding once: a file that several scripts source would be found fault with by each."""
+    seen: set[tuple[object, ...]] = set()
+    for file in files:
+        kept = []
+        for diagnostic in file.diagnostics:
+            span = diagnostic.labels[0].span if diagnostic.labels else None
+            if span is not None and span.path != file.path:
+                key = (diagnostic.rule, diagnostic.message, span.path, span.start, span.end)
+                if key in seen:
+                    continue
+                seen.add(key)
+            kept.append(diagnostic)
+        yield file._replace(diagnostics=tuple(kept))
 
 
 def is_users(error: Exception) -> bool:
@@ -291,6 +304,13 @@ def check_names(names: Iterable[str], rules: RuleSet) -> None:
 def first(*values: Any) -> Any:
     """The first that was said."""
     return next((value for value in values if value is not None), None)
+
+
+def all_rules(folders: Sequence[str]) -> RuleSet:
+    """The shipped rules with those of a config's folders."""
+    from pathlib import Path
+
+    return read_rules(fact_types, [Path(folder) for folder in folders])
 
 
 @lru_cache(maxsize=1)

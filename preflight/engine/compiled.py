@@ -10,6 +10,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from preflight.engine.releases import parse_range
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ def compile_rules(rules: RuleSet) -> tuple[str, str]:
     hot = {
         "schema": SCHEMA,
         "families": [list(family) for family in rules.families.values()],
-        "rules": [[*rule[:4], [list(form) for form in rule.forms], "", 0] for rule in rules.rules],
+        "rules": [
+            [*rule[:4], [[text, *form[1:]] for text, form in zip(prose.targets, rule.forms, strict=True)]]
+            for rule, prose in ((rule, rules.prose(rule.name)) for rule in rules.rules)
+        ],
     }
     cold = {rule.name: list(rules.prose(rule.name)) for rule in rules.rules}
     lines = (f"{json.dumps(name)}:{json.dumps(entry, separators=(',', ':'))}" for name, entry in cold.items())
@@ -49,9 +53,9 @@ def read_compiled(folder: str | os.PathLike[str]) -> RuleSet | None:
 
 
 def restore_rule(entry: list[Any]) -> Rule:
-    name, family, remark, point_at, forms, path, line = entry
-    restored = tuple(Form(freeze(form[0]), *form[1:]) for form in forms)
-    return Rule(name, family, remark, tuple(point_at), restored, path, line)
+    name, family, remark, point_at, forms = entry
+    restored = tuple([Form(parse_range(form[0]), *form[1:]) for form in forms])
+    return Rule(name, family, remark, tuple(point_at), restored, "", 0)
 
 
 def freeze(value: Any) -> Any:

@@ -8,6 +8,7 @@ patch of it.  `main` is above all numbers.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 Version = tuple[int, ...]
 Range = tuple[tuple[str, Version], ...]
@@ -23,6 +24,7 @@ def parse_release(name: str) -> Version:
     return tuple(int(part) for part in found[0].split(".")) if found else MAIN
 
 
+@lru_cache(maxsize=1024)
 def parse_range(text: str) -> Range:
     """The terms of a range; ValueError says what is wrong with it."""
     terms: list[tuple[str, Version]] = []
@@ -34,6 +36,7 @@ def parse_range(text: str) -> Range:
     return tuple(terms)
 
 
+@lru_cache(maxsize=4096)
 def holds(terms: Range, release: Version) -> bool:
     """Whether every term holds for a release."""
     return all(_holds(operator, bound, release) for operator, bound in terms)

@@ -13,7 +13,7 @@ from preflight.diagnostics import Diagnostic, Label, Undecided
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError
 from preflight.engine.expression import list_names
 from preflight.engine.mend import build_fix
-from preflight.engine.releases import holds, parse_release
+from preflight.engine.releases import Version, holds, parse_release
 from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
 from preflight.execution import Remark
@@ -58,11 +58,14 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
     undecided: list[Undecided] = []
     failures: list[Failure] = []
     checked = 0
+    kinds = {remark.kind for remark in subject.remarks}
     for rule in rules.rules if selected is None else selected:
-        form = next((form for form in rule.forms if holds(form.targets, release)), None)
+        form = find_form(rule, release)
         if form is None:
             continue
         checked += 1
+        if rule.remark is not None and rule.remark not in kinds:
+            continue
         try:
             if rule.remark is not None:
                 findings += run_remark_rule(rules, rule, form, subject)
@@ -76,6 +79,14 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
         elif verdict is not None:
             undecided.append(verdict)
     return Outcome(tuple(findings), tuple(undecided), tuple(failures), checked)
+
+
+def find_form(rule: Rule, release: Version) -> Form | None:
+    """The first form of a rule whose range holds a release."""
+    for form in rule.forms:
+        if not form.targets or holds(form.targets, release):
+            return form
+    return None
 
 
 def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Diagnostic | Undecided | None:

@@ -26,17 +26,16 @@ _ENDINGS = (
     "CREDENTIALS",
     "SECRETS",
 )
-_HARMLESS = re.compile(r"[-+.\d]*|true|false|none|null|text|content|\$.*", re.I)
+_HARMLESS = r"[-+.\d]*|true|false|none|null|text|content|\$.*"
 _NAME = r"(?:[A-Za-z_][\w-]*?)?(?:key|token|passw(?:or)?d|secrets?|passphrase|credentials?)"
-_ASSIGNMENT = re.compile(
-    rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:(?![-=+?])|,)\s*)(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+)",
-    re.I,
+_ASSIGNMENT = (
+    rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:(?![-=+?])|,)\s*)"
+    r"(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+)"
 )
-_FLAG = re.compile(
-    rf"(?<![\w-])(?P<head>--{_NAME}(?:=|\s+))(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"'-][^\s\"']*)", re.I
-)
-_DEFAULT = re.compile(rf"(?P<head>\$\{{{_NAME}:?[-=+])(?P<value>[^}}\s]+)", re.I)
-_BEARER = re.compile(r"(?P<head>\b(?:Bearer|Basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})")
+_FLAG = rf"(?<![\w-])(?P<head>--{_NAME}(?:=|\s+))(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"'-][^\s\"']*)"
+_DEFAULT = rf"(?P<head>\$\{{{_NAME}:?[-=+])(?P<value>[^}}\s]+)"
+_BEARER = r"(?P<head>\b(?:Bearer|Basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})"
+# not compiled until a text names a secret: most never do
 
 
 def is_secret(name: str) -> bool:
@@ -50,14 +49,14 @@ def collect_secrets(*environments: Mapping[str, str | None]) -> frozenset[str]:
         value
         for environment in environments
         for name, value in environment.items()
-        if value and is_secret(name) and len(value) >= SHORTEST and not _HARMLESS.fullmatch(value)
+        if value and is_secret(name) and len(value) >= SHORTEST and not _harmless(value)
     )
 
 
 def find_secrets(text: str) -> frozenset[str]:
     """The values that the assignments in a source give to such names."""
     found = {match["value"].strip("\"'") for match in _matches(text)}
-    return frozenset(value for value in found if len(value) >= SHORTEST and not _HARMLESS.fullmatch(value))
+    return frozenset(value for value in found if len(value) >= SHORTEST and not _harmless(value))
 
 
 class Mask:
@@ -94,8 +93,8 @@ class Mask:
 def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
     lowered = text.lower()
     if any(word in lowered for word in ("key", "token", "passw", "secret", "passph", "credential")):
-        return (_ASSIGNMENT, _FLAG, _DEFAULT, _BEARER)
-    return (_BEARER,) if "earer" in text or "asic " in text else ()
+        return tuple(re.compile(text, re.I) for text in (_ASSIGNMENT, _FLAG, _DEFAULT, _BEARER))
+    return (re.compile(_BEARER),) if "earer" in text or "asic " in text else ()
 
 
 def _matches(text: str) -> Iterable[re.Match[str]]:
@@ -103,6 +102,10 @@ def _matches(text: str) -> Iterable[re.Match[str]]:
         for match in pattern.finditer(text):
             if is_secret(_named(match)):
                 yield match
+
+
+def _harmless(value: str) -> bool:
+    return re.fullmatch(_HARMLESS, value, re.I) is not None
 
 
 def _named(match: re.Match[str]) -> str:
@@ -113,6 +116,6 @@ def _named(match: re.Match[str]) -> str:
 def _fill(match: re.Match[str]) -> str:
     value = match["value"]
     bare = value.strip("\"'")
-    if not is_secret(_named(match)) or not bare or _HARMLESS.fullmatch(bare):
+    if not is_secret(_named(match)) or not bare or _harmless(bare):
         return match[0]
     return match["head"] + value.replace(bare, "*" * len(bare))
