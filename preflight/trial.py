@@ -64,6 +64,7 @@ def make_request(rules: RuleSet, example: Example, folder: str) -> Request:
             gpu=find_profile(data["gpu"]) if "gpu" in data else None,
             te=data.get("te"),
             node=plant_node(node) if node else {},
+            exists=(lambda path: os.path.exists(os.path.join(folder, path))) if node else None,
         ),
         environment={name: str(value) for name, value in data.get("env", {}).items()},
         closed_environment=bool(data.get("closed_env", False)),

@@ -1,17 +1,18 @@
 """The names that rules may use, each with its type, unit and a line of explanation.
 
 In: the flag tables' destinations by type, where a caller has them.  Out: entries and types.  `env_x` is any environment
-variable, `requested_x` a setting as the command line has it before Megatron adjusts it, `given_x` whether it is there.
+variable, `requested_x` a setting as the command line has it before Megatron adjusts it, `given_x` whether it is there,
+`exists_x` whether the file that it names is on the machine of the job.
 Types are those of the expression language: int, float, bool, str, version, any, and lists of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from preflight.launch.facts import LAUNCH_FACTS
 from preflight.node.facts import NODE_FACTS
+from preflight.record import NamedTuple
 
 
 class Entry(NamedTuple):
@@ -93,6 +94,10 @@ layout_layers_per_stage | list[int] | layers | decoder layers of the layout by p
 layout_prediction_stages | list[int] | - | numbers of the layout's stages that hold prediction layers
 layout_decoder_after_prediction | bool | - | whether a decoder layer of the layout stands behind a prediction layer
 hybrid_depth_letters_known | bool | - | whether the prediction depths have letters of layers only
+hierarchical_context_product | int | ranks | product of --hierarchical-context-parallel-sizes
+heterogeneous_activation | str | - | activation in the description of a heterogeneous model
+heterogeneous_groups | list[int] | heads | heads in a group, by layer of a heterogeneous model
+heterogeneous_differences | list[str] | - | flags that the description of a heterogeneous model contradicts
 hybrid_layer_pattern | str | - | the hybrid pattern, older spellings folded in
 hybrid_segments | int | - | pipeline segments of the hybrid pattern
 hybrid_layers | list[str] | - | layers of the hybrid pattern by letter
@@ -243,8 +248,9 @@ class FactTypes(Mapping[str, str]):
             return found
         if name.startswith("env_") and len(name) > len("env_"):
             return "str"
-        if name.startswith("given_") and name.removeprefix("given_") in self.known:
-            return "bool"
+        for prefix in ("given_", "exists_"):
+            if name.startswith(prefix) and name.removeprefix(prefix) in self.known:
+                return "bool"
         if name.startswith("requested_") and name.removeprefix("requested_") in self.known:
             return self.known[name.removeprefix("requested_")]
         raise KeyError(name)

@@ -13,11 +13,12 @@ from functools import lru_cache
 from preflight.configuration.model import Configuration, Value
 from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.derived import DERIVATIONS
-from preflight.facts.model import Fact
+from preflight.facts.model import Blocker, Fact
 from preflight.facts.origins import describe_bound, describe_environment
 from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version, parse_version
 from preflight.facts.surroundings import Surroundings
 from preflight.facts.world import SOURCES
+from preflight.values import Unknown
 
 NOTHING_SAID = Surroundings()
 LIMIT = 12
@@ -141,10 +142,23 @@ class Facts(Mapping[str, Fact]):
         fact = describe_bound(bound)
         return fact._replace(name=name, value=None if fact.blocked_by else bound.given)
 
+    def existence(self, destination: str, name: str) -> Fact:
+        """`exists_x`: whether the file that a setting names is on the machine of the job."""
+        fact = self.find(destination, 0)
+        if fact.blocked_by or not isinstance(fact.value, str):
+            return fact._replace(name=name, value=None)
+        if self.surroundings.exists is None:
+            blocker = Blocker(
+                name, Unknown("file", fact.value), fact.evidence[0].span if fact.evidence else None
+            )
+            return Fact(name, None, "node", fact.evidence, fact.assumptions, (blocker,))
+        return fact._replace(name=name, value=self.surroundings.exists(fact.value), origin="node")
+
 
 _PREFIXES: dict[str, Callable[[Facts, str, str], Fact]] = {
     "requested_": Facts.asked,
     "given_": Facts.presence,
+    "exists_": Facts.existence,
 }
 
 

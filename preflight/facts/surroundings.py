@@ -6,7 +6,7 @@ name of a GPU that has no profile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from preflight.facts.model import Fact
 from preflight.record import NamedTuple
@@ -23,13 +23,17 @@ class Profile(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """All that is known apart from the launch itself; None is not said."""
+    """All that is known apart from the launch itself; None is not said.
+
+    `exists` answers for paths where preflight runs on the machine of the job; elsewhere it is None.
+    """
 
     nodes: int | None = None
     gpus_per_node: int | None = None
     gpu: Profile | None = None
     te: str | None = None
     node: Mapping[str, Fact] = {}
+    exists: Callable[[str], bool] | None = None
 
 
 class ProfileError(ValueError):

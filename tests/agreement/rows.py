@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -104,7 +105,9 @@ def answer_row(row: Row) -> Answer:
     (configuration,) = bind_launch(launch, load_table(row["version"]))
     major, minor = row.get("capability") or (9, 0)
     gpu = Profile("row", (major, minor), 80, 8, 8)
-    facts = derive_facts(configuration, Surroundings(gpu=gpu, te=row.get("te_version")))
+    facts = derive_facts(
+        configuration, Surroundings(gpu=gpu, te=row.get("te_version"), exists=os.path.exists)
+    )
     subject = Subject(facts, configuration.problems, configuration.release, "row", launch.span)
     outcome = run_rules(shipped_rules(), subject)
     return Answer(configuration, facts, outcome.findings, outcome.failures)

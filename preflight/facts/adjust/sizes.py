@@ -7,12 +7,39 @@ the old spellings of recompute and CUDA graph flags.
 from __future__ import annotations
 
 from preflight.configuration.model import Value
-from preflight.facts.steps import KEEP, Keep, Reader, Steps
+from preflight.facts.model import Blocker
+from preflight.facts.steps import KEEP, Keep, MissingError, Reader, Steps
+from preflight.values import Unknown
 
 STEPS = Steps()
 step = STEPS.step
 
 TP, PP, CP = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
+
+
+RETRIEVAL = (
+    "data_path",
+    "global_batch_size",
+    "max_position_embeddings",
+    "seq_length",
+    "tokenizer_type",
+    "train_samples",
+    "vocab_file",
+)
+"""Settings that a retrieval project decides."""
+
+
+def _take_from_project(name: str) -> None:
+    @step(name, "a retrieval project says it", since="0.6", before="0.16")
+    def _(at: Reader) -> Value | Keep:
+        project = at("retro_project_dir")
+        if project is None:
+            return KEEP
+        raise MissingError((Blocker(name, Unknown("file", f"--retro-project-dir {project}")),))
+
+
+for _name in RETRIEVAL:
+    _take_from_project(_name)
 
 
 @step("exit_on_missing_checkpoint", "conversion asks for a checkpoint", since="0.18")

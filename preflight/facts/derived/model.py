@@ -5,8 +5,11 @@ In: model sizes and parallel sizes.  Out: shares by rank, the padded vocabulary.
 
 from __future__ import annotations
 
+import json
+from math import prod
+
 from preflight.configuration.model import Value
-from preflight.facts.steps import Reader, Steps
+from preflight.facts.steps import AbsentError, Reader, Steps
 
 STEPS = Steps()
 step = STEPS.step
@@ -52,3 +55,76 @@ def _(at: Reader) -> Value:
 @step("experts_per_rank", "experts over EP")
 def _(at: Reader) -> Value:
     return at.number("num_experts") // at.number("expert_model_parallel_size")
+
+
+@step("hierarchical_context_product", "product of the hierarchical sizes", since="0.10")
+def _(at: Reader) -> Value:
+    sizes = at("hierarchical_context_parallel_sizes")
+    if not isinstance(sizes, tuple):
+        return None
+    return prod(size for size in sizes if isinstance(size, int))
+
+
+@step("heterogeneous_activation", "activation of the description", since="0.12")
+def _(at: Reader) -> Value:
+    found = _describe(at).get("hidden_act")
+    return found if isinstance(found, str) else None
+
+
+@step("heterogeneous_groups", "heads in a group, by layer of the description", since="0.12")
+def _(at: Reader) -> Value:
+    return tuple(_groups(_describe(at)))
+
+
+@step("heterogeneous_differences", "flags that the description contradicts", since="0.12")
+def _(at: Reader) -> Value:
+    described = _describe(at)
+    groups, heads = _groups(described), described.get("num_attention_heads")
+    scaling = described.get("rope_scaling")
+    wanted: dict[str, object] = {
+        "swiglu": True,
+        "normalization": "RMSNorm",
+        "group_query_attention": True,
+        "position_embedding_type": "rope",
+        "rotary_percent": 1.0,
+        "use_rope_scaling": True,
+        "use_rotary_position_embeddings": True,
+        "num_layers": described.get("num_hidden_layers"),
+        "hidden_size": described.get("hidden_size"),
+        "num_attention_heads": heads,
+        "untie_embeddings_and_output_weights": not described.get("tie_word_embeddings"),
+        "rotary_base": described.get("rope_theta"),
+        "rope_scaling_factor": scaling.get("factor") if isinstance(scaling, dict) else None,
+    }
+    if groups and isinstance(heads, int):
+        wanted["num_query_groups"] = heads // groups[0]
+    return tuple(
+        f"--{name.replace('_', '-')} should be {value}"
+        for name, value in wanted.items()
+        if at(f"requested_{name}") != value
+    )
+
+
+def _describe(at: Reader) -> dict[str, object]:
+    """The description of a heterogeneous model where it stands on the command line."""
+    text = at.text("heterogeneous_layers_config_encoded_json")
+    if text is None:
+        raise AbsentError("heterogeneous_layers_config_encoded_json")
+    try:
+        described = json.loads(text)
+    except (ValueError, RecursionError):
+        raise AbsentError("heterogeneous_layers_config_encoded_json") from None
+    if not isinstance(described, dict):
+        raise AbsentError("heterogeneous_layers_config_encoded_json")
+    return described
+
+
+def _groups(described: dict[str, object]) -> list[int]:
+    blocks = described.get("block_configs")
+    found: list[int] = []
+    for block in blocks if isinstance(blocks, list) else ():
+        attention = block.get("attention") if isinstance(block, dict) else None
+        heads = attention.get("n_heads_in_group") if isinstance(attention, dict) else None
+        if isinstance(heads, int) and heads > 0:
+            found.append(heads)
+    return found
