@@ -29,6 +29,7 @@ launcher_options | list[str] | - | options that the launcher is given
 wrappers | list[str] | - | commands around the launcher, outermost first
 standalone | bool | - | whether torchrun is told to rendezvous with itself alone
 node_rank | int | - | rank of this node as the launcher is told
+first_node_only | bool | - | whether the launch is written for the first node alone: its rank stands there as 0
 node_rank_per_task | bool | - | whether the node's rank is taken from what the scheduler tells each task
 rdzv_backend | str | - | rendezvous backend of torchrun
 rendezvous_host | str | - | where the ranks meet: host
@@ -57,6 +58,7 @@ container_shared_memory | bool | - | whether the container's shared memory is en
 environment_names | list[str] | - | variables that the script, or the caller, is known to set for the ranks
 environment_lost | list[str] | - | variables that the script sets and a wrapper does not hand over
 rank_per_task | bool | - | whether each task of srun has a RANK of its own; none where the script sets none
+program_words | list[str] | - | words that the program is given, as far as they are known
 starts_elsewhere | bool | - | whether the script starts anything on other nodes: srun, ssh, pdsh, mpirun
 ray_actor_nodes | int | nodes | nodes for the actors of a program that Ray distributes
 ray_actor_gpus_per_node | int | GPUs | GPUs per node for the actors of a program that Ray distributes
@@ -148,17 +150,28 @@ def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
     (task_rank, task_place), own = read_task_rank(launch)
     return {
         "rank_per_task": Reading(own, "environment", task_place, task_rank.display() if task_rank else ""),
+        "program_words": Reading(
+            tuple(word.text.value for word in launch.argv if word.text.value is not None), "launcher"
+        ),
         "starts_elsewhere": Reading(
             any(layer.kind in ELSEWHERE for layer in launch.wrappers)
             or _ELSEWHERE.search(launch.source.data) is not None,
             "launcher",
         ),
         "node_rank": from_text(*rank, "launcher", number=True),
+        "first_node_only": _read_first(launch, *rank),
         "node_rank_per_task": Reading(per_task[0], "launcher", rank[1], "", per_task[1]),
         "rdzv_backend": from_text(*meeting.backend, "launcher"),
         "rendezvous_host": from_text(*meeting.host, "launcher"),
         "rendezvous_port": from_text(*meeting.port, "launcher", number=True),
     }
+
+
+def _read_first(launch: Launch, rank: Text | None, span: Span | None) -> Reading:
+    """A rank of 0 that stands in the script is the first node's, unless srun runs the same words on several."""
+    everywhere = any(layer.kind in {"srun", "pdsh", "mpirun"} for layer in launch.wrappers)
+    written = rank is not None and rank.value == "0" and not rank.assumptions and span != launch.launcher.span
+    return Reading(written and not everywhere, "launcher", span, "0")
 
 
 def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
@@ -219,11 +232,6 @@ def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:
         if devices is not None and devices.known:
             items = {item.strip() for item in (devices.value or "").split(",") if item.strip()}
             distinct = distinct._replace(value=len(items))
-    elif (
-        devices is None and not launch.closed_environment and "CUDA_VISIBLE_DEVICES" not in launch.environment
-    ):
-        waiting = Unknown("environment", "$CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-        distinct = Reading(None, "environment", unknown=waiting)
     container = read_container(launch)
     span = container.span if container is not None else None
     kind = container.kind if container is not None else None
