@@ -200,7 +200,7 @@ def instantiate(cls: Class, given: Arguments, node: cst.CSTNode, frame: Frame) -
     if isinstance(made, Function):
         first = Element(instance, given.span)
         call_function(made, given._replace(positional=(first, *given.positional)), node, frame)
-    elif cls.data or cls.open:
+    elif cls.record or cls.open:
         fill(instance, given, node, frame)
     if is_configuration(cls) and instance not in frame.path.built:
         instance.built = True
@@ -220,8 +220,10 @@ def is_configuration(cls: Class) -> bool:
 def fields_of(cls: Class) -> dict[str, Field]:
     """The fields of a dataclass, those of its bases first."""
     found: dict[str, Field] = {}
+    model = cls.model
     for c in reversed(cls.ancestry):
-        found.update(c.fields)
+        if c.data or model:
+            found.update(c.fields)
     return found
 
 

@@ -8,7 +8,7 @@ field is reached (`model.tensor_model_parallel_size`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from preflight.execution import CodeConfiguration, Word
 from preflight.python import library, runs
@@ -19,7 +19,9 @@ from preflight.source import Source, Span
 from preflight.values import Text, Unknown
 
 _NAMED = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
-_CORE = re.compile(r"(?:Transformer|ModelParallel)Config$|Provider")
+_PART = re.compile(r"(?:^|\.)(?:model\w*|strategy|provider|transformer_config)\.\w+$")
+_ELSEWHERE = re.compile(r"(?:^|\.)(?:rollout|ref|critic|reward\w*|actor\w*|inference|generation)\.")
+_ARGUMENTS = re.compile(r"Namespace$|(?:^|[._])(?:args|parse\w*|arguments|create_test_args)\b|Mock|argv")
 _DTYPE = re.compile(r"^torch\.\w+$")
 _FIRST = ("model", "train", "optimizer", "scheduler", "ddp", "")
 
@@ -32,7 +34,7 @@ def collect(path: Path, source: Source, fallback: Span | None) -> list[CodeConfi
             inner.add(id(child))
     found = []
     for instance in dict.fromkeys(path.built):
-        if id(instance) in inner or instance.name == "Namespace":
+        if id(instance) in inner or _ARGUMENTS.search(instance.name) is not None:
             continue
         made = describe(instance, path, source, fallback)
         if made is not None:
@@ -58,9 +60,11 @@ def describe(
     _gather(instance, "", settings, places, unknowns, set())
     if not settings:
         return None
-    if not (settings.keys() & SIZES) and not (_CORE.search(instance.name) and len(settings) > 1):
-        return None
-    if _NAMED.search(instance.name) is None and len(settings.keys() & SIZES) < 2 and not _spread(places):
+    sizes = settings.keys() & SIZES
+    if _NAMED.search(instance.name) is not None:
+        if len(settings) < 2 and not sizes:
+            return None
+    elif not _resembles(sizes, places):
         return None
     span = instance.span
     if span.source is not source:
@@ -71,9 +75,13 @@ def describe(
     )
 
 
-def _spread(places: dict[str, str]) -> bool:
-    """Whether the settings lie in parts, as in `cfg.model.tensor_model_parallel_size`."""
-    return any("." in places[name] for name in places if name in SIZES)
+def _resembles(sizes: Set[str], places: dict[str, str]) -> bool:
+    """Whether an object of another name has what only a configuration of Megatron's has."""
+    parallel = [name for name in sizes if name.endswith("parallel_size")]
+    if any(_ELSEWHERE.search(places[name]) is not None for name in parallel):
+        return False
+    inside = any(_PART.search(places[name]) is not None for name in parallel)
+    return inside or len(parallel) > 1 or (bool(parallel) and len(sizes) > 1)
 
 
 def _gather(

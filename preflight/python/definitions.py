@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from preflight.python import calls, expressions, operators, options, statements
+from preflight.python import calls, expressions, modules, operators, options, statements
 from preflight.python.objects import (
     Application,
     Bound,
@@ -16,6 +16,7 @@ from preflight.python.objects import (
     External,
     Field,
     Function,
+    Imported,
     Instance,
     Missing,
     Origin,
@@ -26,8 +27,6 @@ from preflight.python.objects import (
 )
 from preflight.python.scope import Frame, RaisedError
 from preflight.values import Text, Unknown
-
-_RECORDS = ("NamedTuple", "BaseModel", "BaseSettings", "TypedDict", "Struct")
 
 _LOOKUPS = {
     "KeyError": ("LookupError",),
@@ -119,31 +118,36 @@ def _parametrize(function: Function, node: cst.Call, frame: Frame) -> None:
 
 def define_class(node: cst.ClassDef, frame: Frame) -> Value:
     """The class that a `class` statement makes."""
-    bases = [expressions.evaluate(argument.value, frame) for argument in node.bases if argument.star == ""]
+    bases = [_base(argument.value, frame) for argument in node.bases if argument.star == ""]
     inner = Frame("class", frame.tree, frame.path, frame)
     cls = Class(node.name.value, bases, inner.names, node)
     inner.cls = cls
     cls.frame = inner
+    cls.load = lambda value: modules.load(value, frame)
     cls.enumeration = any(
-        (isinstance(b, External) and b.name.endswith(("Enum", "Flag")))
+        (isinstance(b, (External, Imported)) and b.name.endswith(("Enum", "Flag")))
         or (isinstance(b, Class) and b.enumeration)
         for b in bases
     )
     statements.run_suite(node.body, inner)
     if cls.enumeration:
         _enumerate(cls, frame)
-    cls.data = any(isinstance(b, External) and b.name.endswith(_RECORDS) for b in bases)
     for decorator in node.decorators:
         callee = decorator.decorator
         maker = expressions.evaluate(callee.func if isinstance(callee, cst.Call) else callee, frame)
         shown = maker.name if isinstance(maker, External) else frame.tree.shown(callee)
         if "dataclass" in shown or shown.startswith(("attr.", "attrs.", "attr(")) or shown.endswith("define"):
             cls.data = True
-    if any(isinstance(b, Class) and b.data for b in bases) and not cls.data:
-        cls.data = any(
-            isinstance(b, External) and b.name.endswith(_RECORDS) for c in cls.ancestry for b in c.bases
-        )
     return cls
+
+
+def _base(node: cst.BaseExpression, frame: Frame) -> Value:
+    """A base class; one that is imported is not loaded yet."""
+    if isinstance(node, cst.Name):
+        holder = frame.find(node.value)
+        if holder is not None and isinstance(holder.names[node.value], Imported):
+            return holder.names[node.value]
+    return expressions.evaluate(node, frame)
 
 
 def _enumerate(cls: Class, frame: Frame) -> None:

@@ -6,6 +6,7 @@ for code that runs an unknown number of times or not at all, the names and objec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -200,40 +201,11 @@ class _Changes:
 
 
 _READING = frozenset(
-    [
-        "get",
-        "items",
-        "keys",
-        "values",
-        "split",
-        "strip",
-        "join",
-        "format",
-        "replace",
-        "startswith",
-        "endswith",
-        "lower",
-        "upper",
-        "getenv",
-        "exists",
-        "float",
-        "bool",
-        "range",
-        "enumerate",
-        "zip",
-        "min",
-        "max",
-        "sum",
-        "any",
-        "all",
-        "Path",
-        "isinstance",
-        "hasattr",
-        "call",
-        "check_call",
-        "check_output",
-        "Popen",
-    ]
+    re.findall(
+        r"\w+",
+        "get items keys values split strip join format replace startswith endswith lower upper getenv exists float"
+        " bool range enumerate zip min max sum any all Path isinstance hasattr call check_call check_output Popen",
+    )
 )
 
 

@@ -7,8 +7,9 @@ values one by one, and says with a rest that more may be in it.  Nothing here is
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Piece, Step, Text, Unknown
 
@@ -178,7 +179,7 @@ class Function(Value):
 class Class(Value):
     """A class of the project. `fields` are the annotated names of its body, in order."""
 
-    __slots__ = ("bases", "data", "enumeration", "fields", "frame", "name", "namespace", "node")
+    __slots__ = ("bases", "data", "enumeration", "fields", "frame", "load", "name", "namespace", "node")
 
     def __init__(
         self, name: str, bases: list[Value], namespace: dict[str, Value], node: cst.ClassDef
@@ -191,15 +192,34 @@ class Class(Value):
         self.data = False
         self.enumeration = False
         self.frame: Frame | None = None
+        self.load: Callable[[Value], Value] | None = None
+
+    def settle(self) -> list[Value]:
+        """The bases; those that are imported are loaded when they are first needed."""
+        if self.load is not None:
+            load, self.load = self.load, None
+            self.bases = [load(base) for base in self.bases]
+        return self.bases
 
     @property
     def ancestry(self) -> list[Class]:
         """The class and its bases that are known, nearest first."""
         found: list[Class] = [self]
-        for base in self.bases:
+        for base in self.settle():
             if isinstance(base, Class):
                 found.extend(c for c in base.ancestry if c not in found)
         return found
+
+    @property
+    def record(self) -> bool:
+        """Whether its objects are made from its fields, as those of a dataclass or a pydantic model."""
+        return any(c.data for c in self.ancestry) or self.model
+
+    @property
+    def model(self) -> bool:
+        """Whether a base makes every class below it a record."""
+        bases = (base for c in self.ancestry for base in c.bases)
+        return any(isinstance(base, External) and base.name.endswith(RECORDS) for base in bases)
 
     @property
     def open(self) -> bool:
@@ -216,6 +236,9 @@ class Class(Value):
                 return c.namespace[name]
         return None
 
+
+RECORDS = ("NamedTuple", "BaseModel", "BaseSettings", "TypedDict", "Struct")
+"""Endings of bases that make records of the classes below them."""
 
 PLAIN_BASES = frozenset(
     {"object", "typing.NamedTuple", "enum.Enum", "enum.IntEnum", "enum.StrEnum", "abc.ABC", "str"}

@@ -223,7 +223,7 @@ def _parameter(
         return convert(found[0], kind if not isinstance(kind, Class) else None, node, frame)
     if parameter.default is not None and not _required(parameter.default):
         return defaulted(parameter.default, flag, parameter.span, frame)
-    if isinstance(kind, Class) and any(c.data for c in kind.ancestry):
+    if isinstance(kind, Class) and kind.record:
         return command_instance(kind, node, frame)
     if loose:
         return convert(loose.pop(0), kind, node, frame)

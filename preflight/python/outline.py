@@ -9,46 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import libcst as cst
 
-_RUNNING = frozenset(
-    [
-        "run",
-        "call",
-        "check_call",
-        "check_output",
-        "Popen",
-        "system",
-        "popen",
-        "execl",
-        "execle",
-        "execlp",
-        "execlpe",
-        "execv",
-        "execve",
-        "execvp",
-        "execvpe",
-        "spawnl",
-        "spawnle",
-        "spawnlp",
-        "spawnlpe",
-        "spawnv",
-        "spawnve",
-        "spawnvp",
-        "spawnvpe",
-        "posix_spawn",
-        "posix_spawnp",
-        "create_subprocess_exec",
-        "create_subprocess_shell",
-        "elastic_launch",
-        "submit",
-        "submit_job",
-        "getoutput",
-        "getstatusoutput",
-        "exec_command",
-    ]
+from preflight.record import NamedTuple
+
+_RUNNING = re.compile(
+    r"(?:^|\.)(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|elastic_launch|submit_job"
+    r"|(?:exec|spawn)[lv]p?e?|posix_spawnp?|create_subprocess_\w+)$"
+    r"|(?:^|subprocess\.|sp\.)(?:run|call)$|run\.main$|executor\.submit$"
 )
 _BUILDING = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
 SIZES = frozenset(
@@ -66,6 +35,7 @@ SIZES = frozenset(
 )
 """Settings whose assignment makes an object a configuration of Megatron's."""
 
+_ENTRY = frozenset({"entrypoint"})
 _FLAGS = re.compile(r"--(?:tensor|pipeline|context|num|micro|global|hidden)[-_]")
 
 
@@ -135,16 +105,24 @@ def _matters(node: cst.CSTNode, inside: Definition | None) -> bool:
         name = _last(node.func)
         if inside is not None:
             inside.calls.add(name)
-        if name in _RUNNING or _BUILDING.search(name):
+        if _RUNNING.search(_dotted(node.func)) or _BUILDING.search(name):
             return True
-        return any(a.keyword is not None and a.keyword.value in ("entrypoint", *SIZES) for a in node.args)
+        wanted = SIZES if name[:1].isupper() else _ENTRY
+        return any(a.keyword is not None and a.keyword.value in wanted for a in node.args)
     if isinstance(node, cst.AssignTarget):
         return isinstance(node.target, cst.Attribute) and node.target.attr.value in SIZES
     if isinstance(node, cst.SimpleString):
         return "--" in node.value and _FLAGS.search(node.value) is not None
     if isinstance(node, cst.FormattedStringText):
         return "--" in node.value and _FLAGS.search(node.value) is not None
-    return isinstance(node, cst.Attribute) and node.attr.value == "main" and _last(node.value) == "run"
+    return False
+
+
+def _dotted(node: cst.BaseExpression) -> str:
+    """The last two names of what is called."""
+    if isinstance(node, cst.Attribute):
+        return f"{_last(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""
 
 
 def _last(node: cst.BaseExpression) -> str:

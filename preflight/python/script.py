@@ -33,6 +33,9 @@ from preflight.values import Piece, Text, Unknown
 MAXIMUM_PATHS = 48
 """Paths that are followed from one entry."""
 
+FRUITLESS_PATHS = 6
+"""Paths after which an entry that gave nothing is left."""
+
 MAXIMUM_ENTRIES = 150
 """Functions that are followed on their own."""
 
@@ -72,7 +75,10 @@ class Reading:
         """Every path from an entry, as far as the budget goes."""
         plan: list[Choice] = []
         spent = 0
-        for _ in range(MAXIMUM_PATHS):
+        before_all = self.count
+        for number in range(MAXIMUM_PATHS):
+            if number >= FRUITLESS_PATHS and self.count == before_all:
+                break
             fuel = Fuel(min(self.left, ENTRY_FUEL - spent))
             before = fuel.left
             path = Path(
@@ -95,6 +101,11 @@ class Reading:
             if spent >= ENTRY_FUEL or self.left <= 0:
                 break
         self.truncated[Unknown("branches", "too many paths")] = None
+
+    @property
+    def count(self) -> int:
+        """How much was found so far."""
+        return len(self.executions) + len(self.synthetic) + len(self.configurations)
 
     def _walk(self, path: Path, entry: Definition | None) -> None:
         frame = Frame("module", self.tree, path, None)
@@ -218,7 +229,7 @@ def _argument(function: Function, name: str, frame: Frame) -> Value | None:
         if parameter.default is not None:
             return options.defaulted(parameter.default, name, parameter.span, frame)
         kind = options.annotation_of(parameter, function.frame)
-        if isinstance(kind, Class) and any(c.data for c in kind.ancestry):
+        if isinstance(kind, Class) and kind.record:
             return options.command_instance(kind, function.node, function.frame)
         return Missing(Unknown("code", name), Origin(parameter.span))
     return None

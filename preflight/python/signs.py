@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 _RUNNERS = re.compile(
-    rb"subprocess|\bos\s*\.\s*(?:system|popen|exec|spawn|posix_spawn)|from\s+os\s+import|\bpty\b"
-    rb"|torch\.distributed|elastic_launch|submitit|entrypoint|\bexec_|run_cmd|execute|command",
-    re.IGNORECASE,
+    rb"subprocess|\bos\s*\.\s*(?:system|popen|exec|spawn|posix_spawn)|from\s+os\s+import|\bpty\b|\bimport\s+os\s+as"
+    rb"|torch\.distributed|elastic_launch|submitit|entrypoint\s*="
 )
 _TRAINING = re.compile(
-    rb"torchrun|torch\.distributed\.(?:run|launch)|torch_run|deepspeed|accelerate|msrun|mpirun|\bsrun\b|sbatch"
-    rb"|pretrain|\btrain|finetune|megatron|--nproc|--nnodes|\bswift\b|ray job|verl|main_ppo",
-    re.IGNORECASE,
+    rb"torchrun|torch\.distributed(?:\.(?:run|launch)\b|\s+import\s+(?:run|launch))|elastic_launch|torch_run"
+    rb"|\bdeepspeed\b|\baccelerate\b|msrun|mpirun|\bsrun\b|sbatch|submitit|--nproc|--nnodes|ray job"
+    rb"|(?:train|tune|sft|rlhf|grpo|ppo|dpo|benchmark)\w*\.(?:py|sh)\b|pretrain_\w+|main_ppo|verl\.trainer"
+    rb"|\b(?:swift|megatron)[\s'\",]+(?:sft|pt|rlhf|export|infer|train)\b"
 )
 _FLAGS = re.compile(
     rb"--(?:tensor|pipeline|context|expert)[-_]model[-_]parallel|--context[-_]parallel|--num[-_]layers"
