@@ -46,6 +46,19 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "launcher-option-misspelt": ("option", "suggestion", "launcher"),
     "launcher-option-without-value": ("option", "next", "launcher"),
     "launcher-option-repeated": ("option", "first", "last"),
+    # shell: what the layout of a script shows
+    "orphaned-flags": ("flag", "count", "command"),
+    "comment-in-command": ("flag", "count", "command"),
+    "blank-after-backslash": ("next", "comment"),
+    "assignment-slip": ("name", "meant"),
+    "carriage-return": ("count", "lines"),
+    "element-falls-apart": ("name", "value", "count"),
+    "literal-quotes": ("word", "name", "quote"),
+    "placeholder": ("placeholder", "bare"),
+    "unset-variable": ("name", "flag", "list"),
+    "misspelt-variable": ("name", "nearest"),
+    "unused-options": ("name", "flag", "count"),
+    "comma-after-value": ("flag", "value"),
 }
 """Kind of remark -> names of its values."""
 

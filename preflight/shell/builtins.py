@@ -262,6 +262,7 @@ def source(call: Call) -> list[State] | None:
     state.question = None
     if name in _HARMLESS or shown.startswith(("/etc/profile", "/opt/intel", "/usr/share/modules")):
         return None
+    call.evaluator.remarks.unresolved = True
     state.missing = Unknown("file", f"source {shown}")
     return None
 

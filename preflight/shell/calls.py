@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from preflight.shell.call import Call
-from preflight.shell.expand import Expansion
+from preflight.shell.expand import Expansion, StopError
 from preflight.shell.joining import join
 from preflight.shell.lexer import Simple, Substitution
 from preflight.shell.pieces import EMPTY, strip_newlines
@@ -41,12 +41,16 @@ def capture_output(evaluator: Evaluator, expansion: Expansion, part: Substitutio
         evaluator.substituted, evaluator.captured = True, None if text is None or not text.known else 0
         return strip_newlines(text) if text is not None else EMPTY
     evaluator.calls += 1
+    held = evaluator.remarks.hold()
     try:
         if evaluator.calls > MAXIMUM_CALLS:
             raise ExhaustedError
         states = evaluator.block(block, syntax, [state])
     finally:
         evaluator.calls -= 1
+        evaluator.remarks.resume(held)
+    if not states:
+        raise StopError("never")
     expansion.state.files.update(states[0].files)
     evaluator.substituted = True
     statuses = {each.status for each in states}

@@ -335,8 +335,10 @@ class Expansion:
             if text is None:
                 if "u" in self.state.options and not self.state.guarded:
                     raise StopError("exit")
-                self.evaluator.remarks.note_unset(self.state, part, self.source)
+                self.evaluator.remarks.note_unset(part, self.source, certain=True)
                 return []
+            if absent:
+                self.evaluator.remarks.note_unset(part, self.source, certain=False)
             text = self._routed(text, part.name, span)
             numeric = part.name in ("#", "?")
             return [
@@ -576,8 +578,8 @@ class Expansion:
                 item if item.many else Element(self._change(part, item.text, shown, span), item.span)
                 for item in items
             ]
-        if not items and part.subscript is not None:
-            self.evaluator.remarks.note_unset(self.state, part, self.source)
+        if part.subscript is not None and part.name not in self.state.variables and not part.prefix:
+            self.evaluator.remarks.note_unset(part, self.source, certain=not items)
         return self._elements(items, part, kind)
 
     def _unknown_list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:

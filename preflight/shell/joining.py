@@ -13,7 +13,7 @@ from preflight.shell.state import Arguments, Element, State, Variable, same_valu
 from preflight.source import Source, Span
 from preflight.values import Text, Unknown
 
-BUDGET = 24
+BUDGET = 10
 """Paths that are followed side by side."""
 
 Conditions = tuple[Condition, ...]

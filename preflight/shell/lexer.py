@@ -135,7 +135,7 @@ class Simple(NamedTuple):
 
 DECLARATIONS = frozenset(("declare", "typeset", "local", "export", "readonly"))
 
-_PLAIN = re.compile(rb"[^\s;&|<>()'\"`$\\]+")
+_PLAIN = re.compile(rb"[^ \t\n;&|<>()'\"`$\\]+")
 _DOUBLE = re.compile(rb"[^\"`$\\]+")
 _ARGUMENT = re.compile(rb"[^'\"`$\\]+")
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")

@@ -33,12 +33,19 @@ def read_script(
     state = initial_state(context, source, variables, exported)
     syntax = evaluator.syntax_of(source, dict(unknowns))
     state.stack = (("", state.zero.value or source.path),)
+    evaluator.remarks.note_source(source, syntax)
     try:
         evaluator.program(syntax, [state])
     except (ExhaustedError, RecursionError):
         evaluator.truncate("branches", "too many paths or loops")
     executions = merge_executions(evaluator.executions)
-    return Script(source, executions, tuple(evaluator.remarks.found), (), tuple(evaluator.truncated))
+    return Script(
+        source,
+        executions,
+        evaluator.remarks.finish(launches=bool(executions)),
+        (),
+        tuple(evaluator.truncated),
+    )
 
 
 def merge_executions(executions: list[Execution]) -> tuple[Execution, ...]:

@@ -46,6 +46,7 @@ def run_simple(evaluator: Evaluator, command: Simple, syntax: Syntax, state: Sta
 def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> list[State]:
     expansion = Expansion(evaluator, syntax, state)
     evaluator.substituted = False
+    evaluator.remarks.begin()
     first = command.arguments[0] if command.arguments else None
     if isinstance(first, Token) and first.plain in DECLARATIONS and first.plain not in state.functions:
         for assignment in command.assignments:
@@ -58,6 +59,11 @@ def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: St
     if not words:
         for assignment in command.assignments:
             apply_assignment(expansion, assignment)
+        if any(
+            a.elements is not None or b"--" in syntax.source.data[a.start : a.end]
+            for a in command.assignments
+        ):
+            evaluator.remarks.flush(state, command=False)
         sink = find_sink(evaluator, expansion, command.redirects)
         if isinstance(sink, str):
             state.files.setdefault(sink, EMPTY)
@@ -156,18 +162,19 @@ def note_execution(evaluator: Evaluator, call: Call, words: list[Word] | None = 
         raise ExhaustedError
     environment, variables = state.environments()
     given = call.given if call.given is not None else state.input
-    evaluator.executions.append(
-        Execution(
-            tuple(call.words if words is None else words),
-            call.span,
-            environment,
-            variables,
-            state.directory,
-            state.conditions,
-            given,
-            state.background,
-        )
+    execution = Execution(
+        tuple(call.words if words is None else words),
+        call.span,
+        environment,
+        variables,
+        state.directory,
+        state.conditions,
+        given,
+        state.background,
     )
+    evaluator.executions.append(execution)
+    evaluator.remarks.note_command(execution)
+    evaluator.remarks.flush(state, command=True)
 
 
 def stopped(state: State, stop: StopError) -> State:
