@@ -42,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_probe_options(parser)
     group = parser.add_argument_group("for other machines")
     group.add_argument("--record", metavar="FILE", help="write what was read, every NVML call included")
+    group.add_argument("--host", metavar="NAME", help="the name that this node answers by (default: its own)")
     group.add_argument("--frames", action="store_true", help="print short lines for preflight fleet gather")
     group.add_argument("--out-dir", metavar="DIR", help="write DIR/HOST.json for preflight fleet gather")
     shared.add_target_options(parser)
@@ -65,6 +66,8 @@ def run(words: list[str]) -> int:
     except RecordError as error:
         print(f"preflight node: {error}", file=sys.stderr)
         return 2
+    if options.host:
+        node = node._replace(host=options.host)
     if options.record:
         write_record_file(node, options.record)
     if is_plain(options):
@@ -176,7 +179,8 @@ def write_outputs(
         if name == "json":
             text = write_json(node, outcome)
         elif name == "text":
-            text = draw(node, options, path) + "\n" + write_findings(node, outcome, options, path)
+            picture = draw(node, options, path) + "\n" if node.silence is None else ""
+            text = picture + write_findings(node, outcome, options, path)
         else:
             text = render(outcome, name, options.show or "note", options, path)
         if path is None:

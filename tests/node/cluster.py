@@ -152,6 +152,10 @@ PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
             check=False, cwd=self.folder, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
+    def drained(self) -> str:
+        """The nodes that are out, and why."""
+        return self.run("sinfo", "-h", "-R", "-o", "%N %E").stdout
+
     def reason(self, node: str) -> str:
         """Why a node is drained, as Slurm says it."""
         text = self.run("scontrol", "show", "node", node).stdout
@@ -160,6 +164,10 @@ PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         )
 
     def resume(self, node: str) -> None:
+        """Put a node back to work, once no script that may drain it again is still running."""
+        self.wait(
+            lambda: not self.running("health.sh") and not self.running("prolog.sh"), 30, "scripts do not end"
+        )
         self.run("scontrol", "update", f"nodename={node}", "state=resume")
         self.wait(lambda: self.count("idle") == self.nodes, 20, f"{node} does not come back")
 
@@ -186,6 +194,15 @@ PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.wait(lambda: not self.leftovers(), 10, "processes of the cluster do not end")
+
+    def running(self, script: str) -> bool:
+        """Whether one of the cluster's scripts is running."""
+        wanted = f"{self.folder}/{script}".encode()
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if wanted in Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0"):
+                    return True
+        return False
 
     def leftovers(self) -> list[int]:
         """Processes that live in this cluster: their environment names its slurm.conf."""

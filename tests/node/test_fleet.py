@@ -21,7 +21,8 @@ from preflight.node.frames import LONGEST, Collector, collect, make_frames
 from preflight.node.hosts import expand_hosts, fold_hosts, natural
 from preflight.node.profiles import build_node
 
-from .conftest import REPOSITORY
+from .conftest import REPOSITORY, MachineMaker
+from .fake import write_profile
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
 DIGESTS = st.builds(
@@ -397,3 +398,32 @@ def test_reading_ends_at_the_deadline() -> None:
     assert time.monotonic() - started < 10
     assert done.returncode == 3
     assert "1 of 2 nodes answered" in done.stdout
+
+
+def test_clush_brings_the_frames(machine: MachineMaker, installed: Path, tmp_path: Path) -> None:
+    """ClusterShell's own worker runs the probes on this host under eight names; one driver hangs, one GPU is gone."""
+    there = machine("hgx-h100")
+    profiles = tmp_path / "nvml"
+    profiles.mkdir()
+    for number in range(1, 9):
+        extra = {"gpu__1__name": "@60:x"} if number == 3 else {}
+        text = "hgx-h100 gpus.7=null" if number == 6 else "hgx-h100"
+        (profiles / f"n{number}.nvml").write_text(write_profile(build_node(text), **extra))
+    environment = {name: value for name, value in there.environment.items() if name != "FAKE_NVML_PROFILE"}
+    environment |= {
+        "FAKE_NVML_DIR": str(profiles),
+        "PREFLIGHT_NODE_ROOT": str(tmp_path),
+        "PYTHONPATH": str(installed),
+    }
+    python = sys.executable
+    clush = Path(python).with_name("clush")
+    probe = f"env SLURMD_NODENAME=%h {python} -m preflight node --isolated --frames --deadline 6"
+    gather = f"{python} -m preflight fleet gather --expect n[1-9] --output json"
+    line = f"{clush} -R exec -w n[1-8] -u 40 -N {probe} | {gather}"
+    done = subprocess.run(
+        ["bash", "-c", line], env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    found = {f["rule"]: f["hosts"] for f in json.loads(done.stdout)["findings"]}
+    assert found == {"fleet-no-answer": ["n9"], "fleet-nvml-silent": ["n3"], "fleet-gpus-odd": ["n6"]}
+    assert done.returncode == 3

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 def recipe(name: str) -> str:
     """A script as the documentation has it."""
     text = (REPOSITORY / "docs" / "howto" / "slurm.md").read_text("utf-8")
-    found = re.search(rf"^```bash {name}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^```bash\n# FILE: preflight-{name}.sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert found, f"the page has no recipe {name}"
     return found[1]
 
@@ -38,16 +38,18 @@ def recipe(name: str) -> str:
 class Site:
     """A cluster whose nodes have fake GPUs, each with a driver profile of its own."""
 
-    def __init__(self, folder: Path, library: Path) -> None:
+    def __init__(self, folder: Path, library: Path, installed: Path) -> None:
         self.folder = folder
         self.nvml = folder / "nvml"
         self.nvml.mkdir()
         (folder / "empty-root").mkdir()
         for number in range(1, NODES + 1):
             self.plant(f"n{number}", "hgx-h100")
+        package = folder / "package"
+        shutil.copytree(installed, package)
         self.command = folder / "preflight"
         self.command.write_text(
-            f"#!/bin/bash\nexport PYTHONPATH={REPOSITORY} LD_LIBRARY_PATH={library.parent}\n"
+            f"#!/bin/bash\nexport PYTHONPATH={package} LD_LIBRARY_PATH={library.parent}\n"
             f"export FAKE_NVML_DIR={self.nvml} PREFLIGHT_NODE_ROOT={folder}/empty-root\n"
             f'exec {sys.executable} -m preflight "$@"\n'
         )
@@ -109,11 +111,11 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(library: Path) -> Iterator[Site]:
+def site(library: Path, installed: Path) -> Iterator[Site]:
     """munged wants every folder above its socket to be open to all, which pytest's own are not."""
     folder = Path(tempfile.mkdtemp(prefix="preflight-slurm-"))
     folder.chmod(0o755)
-    made = Site(folder, library)
+    made = Site(folder, library, installed)
     try:
         made.cluster.start()
         yield made
@@ -126,7 +128,10 @@ def site(library: Path) -> Iterator[Site]:
 
 @pytest.fixture(autouse=True)
 def healthy(site: Site) -> Iterator[None]:
-    """Each test leaves the nodes' drivers as they were."""
+    """Each test finds all nodes idle, and leaves their drivers as they were."""
+    site.cluster.wait(
+        lambda: site.cluster.count("idle") == NODES, 30, f"not all are idle: {site.cluster.drained()}"
+    )
     yield
     for number in range(1, NODES + 1):
         site.plant(f"n{number}", "hgx-h100")
