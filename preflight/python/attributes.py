@@ -335,6 +335,8 @@ def remove_item(receiver: Value, index: Value, frame: Frame) -> None:
     key = key_of(index)
     if isinstance(receiver, Mapping) and key is not None:
         receiver.entries.pop(key, None)
+        if receiver.outer:
+            receiver.entries[key] = (index, Scalar(None, Origin(Span(frame.tree.source, 0, 0))))
     elif isinstance(receiver, Environment) and isinstance(key, str):
         frame.path.environment[key] = None
     elif isinstance(receiver, Sequence):

@@ -114,7 +114,7 @@ def _identity(value: Value, frame: Frame) -> Hashable:
 def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
     target = node.comparisons[0]
     left, right = evaluate(node.left, frame), evaluate(target.comparator, frame)
-    result = operators.compare(target.operator, left, right)
+    result = compare(target.operator, left, right, node, frame)
     if result is not None:
         return result
     path = frame.path
@@ -138,6 +138,22 @@ def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
     return taken != negative
 
 
+def compare(kind: cst.BaseCompOp, left: Value, right: Value, node: cst.CSTNode, frame: Frame) -> bool | None:
+    """Whether a comparison holds, with `in os.environ` among them."""
+    if isinstance(right, Mapping) and right.outer and key_of(left) in right.entries:
+        return isinstance(kind, cst.In)
+    if isinstance(right, Environment) or (isinstance(right, Mapping) and right.outer):
+        name = key_of(left)
+        if not isinstance(name, str) or not isinstance(kind, (cst.In, cst.NotIn)):
+            return None
+        value = frame.path.variable(name, None, frame.tree.span(node), f"${name}")
+        if isinstance(value, Missing):
+            return None
+        present = isinstance(value, String)
+        return present if isinstance(kind, cst.In) else not present
+    return operators.compare(kind, left, right)
+
+
 @handles(cst.Integer, cst.Float)
 def _number(node: cst.Integer | cst.Float, frame: Frame) -> Value:
     literal = node.value.replace("_", "")
@@ -153,7 +169,7 @@ def _ellipsis(node: cst.Ellipsis, frame: Frame) -> Value:
     return Scalar(..., Origin(frame.tree.span(node)))
 
 
-_CONSTANTS: dict[str, object] = {"True": True, "False": False, "None": None}
+_CONSTANTS: dict[str, object] = {"True": True, "False": False, "None": None, "__debug__": True}
 
 
 @handles(cst.Name)
@@ -327,7 +343,7 @@ def _comparison(node: cst.Comparison, frame: Frame) -> Value:
     for target in node.comparisons:
         right = evaluate(target.comparator, frame)
         operands.append(right)
-        result = operators.compare(target.operator, left, right)
+        result = compare(target.operator, left, right, node, frame)
         if result is False:
             return Scalar(False, Origin(frame.tree.span(node), (), assumptions_of(*operands)))
         outcome = None if result is None else outcome

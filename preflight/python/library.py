@@ -484,6 +484,8 @@ def _hasattr(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
     if isinstance(receiver, Instance) and isinstance(key, str):
         if key in receiver.attributes and not isinstance(receiver.attributes[key], Instance):
             return _scalar(True, given)
+        if receiver.cls is None and receiver.rest is None and receiver.name == "Namespace":
+            return _scalar(key in receiver.attributes, given)
         if receiver.cls is not None and receiver.rest is None:
             return _scalar(key in receiver.attributes or receiver.cls.find(key) is not None, given)
     return None

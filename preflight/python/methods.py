@@ -422,11 +422,13 @@ def _lookup(receiver: Mapping, name: str, given: Arguments, node: cst.CSTNode, f
     if key in receiver.entries:
         value = receiver.entries[key][1]
         if name == "pop":
-            del receiver.entries[key]
+            attributes.remove_item(receiver, index, frame)
         return value
     fallback: Value = default if default is not None else Scalar(None, Origin(given.span))
     if receiver.outer and isinstance(key, str):
         value = frame.path.variable(key, default, given.span, frame.tree.shown(node))
+        if name == "pop":
+            attributes.remove_item(receiver, index, frame)
     elif receiver.rest is not None:
         return expressions.unknown(node, frame, receiver.rest)
     else:

@@ -11,7 +11,7 @@ import sys
 
 from preflight.python import statements
 from preflight.python.objects import Element, External, Imported, Instance, Missing, Module, Origin, Value
-from preflight.python.scope import EndedError, Frame, Path, RaisedError
+from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Path, RaisedError
 from preflight.python.syntax import Tree, parse
 from preflight.source import Refusal, Span
 from preflight.values import Unknown
@@ -99,15 +99,21 @@ def load(value: Value, frame: Frame) -> Value:
 
 def member(module: Module, name: str, frame: Frame) -> Value | None:
     """An attribute of a module: a name of its namespace, or a module below it."""
+    if frame.path.depth > MAXIMUM_CALLS:
+        return None
     if not module.path.endswith("/"):
         space = namespace(module, frame)
         if space is None:
             return External(f"{module.name}.{name}", module.span)
-        if name in space.names:
-            found = space.names[name]
-            loaded = load(found, space)
-            space.names[name] = loaded
-            return loaded
+        found = space.names.get(name)
+        circular = isinstance(found, Imported) and found.module.path == module.path and found.name == name
+        if found is not None and not circular:
+            frame.path.depth += 1
+            try:
+                space.names[name] = load(found, space)
+            finally:
+                frame.path.depth -= 1
+            return space.names[name]
         if not module.path.endswith("/__init__.py"):
             return None
     folder = module.path.rstrip("/") if module.path.endswith("/") else os.path.dirname(module.path)

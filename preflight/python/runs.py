@@ -234,9 +234,13 @@ def environment_of(value: Value | None, frame: Frame) -> dict[str, Text | None]:
         return dict(frame.path.environment)
     if not isinstance(value, Mapping):
         return dict(frame.path.environment)
-    found: dict[str, Text | None] = dict(frame.path.environment) if value.outer else {}
+    found: dict[str, Text | None] = {}
+    if value.outer:
+        found.update({name: None for name in frame.path.environment if name not in value.entries})
     for key, (_, item) in value.entries.items():
-        if isinstance(key, str):
+        if isinstance(key, str) and isinstance(item, Scalar) and item.value is None:
+            found[key] = None
+        elif isinstance(key, str):
             found[key] = word_text(item, Span(frame.tree.source, 0, 0))
     return found
 
