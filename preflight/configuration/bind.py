@@ -122,7 +122,7 @@ class Settings(Mapping[str, Bound]):
         if self.elsewhere is None:
             return False
         if self.elsewhere.yaml:
-            return True
+            return bound.destination != "yaml_cfg"
         source = self.table.checkpoint.get(bound.destination)
         if source is None or source is True:
             return source is True

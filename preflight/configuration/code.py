@@ -6,8 +6,6 @@ code leaves out has the default of the class where that is the parser's too, els
 
 from __future__ import annotations
 
-import ast
-
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.execution import CodeConfiguration, Word
 from preflight.launch.model import Launch
@@ -63,8 +61,10 @@ def bind_setting(name: str, word: Word) -> Bound:
 
 def read_literal(text: str) -> tuple[Value, bool]:
     """A Python literal as a value; plain words are text."""
+    from ast import literal_eval
+
     try:
-        value = ast.literal_eval(text)
+        value = literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return (text, True) if text.replace("_", "").replace("-", "").isalnum() else (None, False)
     if isinstance(value, (list, tuple)):

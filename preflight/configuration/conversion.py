@@ -2,20 +2,13 @@
 
 In: an option's named type and a text.  Out: the value, or `WrongValueError` where the parser would refuse it.
 Types whose function is not known here give `None` for "cannot tell".  Patterns such as `([0]*3+[1]*61)` are
-worked out by a small bounded reader; nothing is evaluated as code.
+worked out by a small bounded reader (`pattern`); nothing is evaluated as code.
 """
 
 from __future__ import annotations
 
-import ast
-import builtins
-import re
-
 from preflight.record import NamedTuple
 from preflight.targets.table import Option, Value
-
-PATTERN_LIMIT = 100_000
-_PATTERN_TEXT = re.compile(r"[,\d\[\]()+*]*")
 
 
 class WrongValueError(Exception):
@@ -60,7 +53,7 @@ def convert_type(name: str | None, text: str) -> Converted:
     if name == "tuple_type":
         return Converted(tuple(_number(int, part, "whole numbers") for part in text.strip("()").split(",")))
     if name.endswith(("freq_type", "freq_type:free")):
-        return convert_pattern(text, free=name.endswith(":free"))
+        return convert_frequency(text, free=name.endswith(":free"))
     return CANNOT_TELL
 
 
@@ -71,61 +64,15 @@ def _number(kind: type[int] | type[float], text: str, wanted: str) -> int | floa
         raise WrongValueError(wanted) from error
 
 
-def convert_pattern(text: str, *, free: bool) -> Converted:
+def convert_frequency(text: str, *, free: bool) -> Converted:
     """A frequency: a whole number, or a list pattern. `free` takes any expression, as old releases do."""
     if "[" not in text:
         return Converted(_number(int, text, "a whole number or a list pattern"))
-    if not free and not _PATTERN_TEXT.fullmatch(text):
-        raise WrongValueError("a list pattern made of digits and , [ ] ( ) + *")
+    from preflight.configuration.pattern import NotAPatternError, UnsureError, read_pattern
+
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise WrongValueError("a list pattern with balanced brackets") from error
-    try:
-        return Converted(_work_out(tree.body))
-    except TypeError as error:
-        raise WrongValueError("a list pattern") from error
-    except (LookupError, OverflowError):
+        return Converted(read_pattern(text, free=free))
+    except NotAPatternError as error:
+        raise WrongValueError(str(error)) from None
+    except UnsureError:
         return CANNOT_TELL
-
-
-def _work_out(node: ast.expr) -> Value:
-    """The value of a pattern; LookupError for what is not a pattern, OverflowError for a huge one."""
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return tuple(_work_out(element) for element in elements)
-        case ast.Name(id=name) if not hasattr(builtins, name):
-            raise TypeError(f"{name} stands for nothing")
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return -value
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _add(_work_out(left), _work_out(right))
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _multiply(_work_out(left), _work_out(right))
-    raise LookupError
-
-
-def _add(first: Value, second: Value) -> Value:
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return _bounded(len(first) + len(second)) and first + second
-    if isinstance(first, int) and isinstance(second, int):
-        return first + second
-    raise TypeError("a list and a number cannot be added")
-
-
-def _multiply(first: Value, second: Value) -> Value:
-    if isinstance(first, int) and isinstance(second, tuple):
-        first, second = second, first
-    if isinstance(first, tuple) and isinstance(second, int):
-        return _bounded(len(first) * max(second, 0)) and first * second
-    if isinstance(first, int) and isinstance(second, int):
-        return first * second
-    raise TypeError("two lists cannot be multiplied")
-
-
-def _bounded(length: int) -> bool:
-    if length > PATTERN_LIMIT:
-        raise OverflowError
-    return True

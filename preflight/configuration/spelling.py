@@ -6,7 +6,6 @@ few, wrong, or two swapped), which is how sure one can be.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -24,6 +23,8 @@ def _find(text: str, known: tuple[str, ...]) -> str | None:
     plain, normal = normalise(text), _normalise_all(known)
     if plain in normal:
         return normal[plain]
+    import difflib
+
     close = difflib.get_close_matches(text, known, 3, 0.8)
     if close:
         return min(close, key=lambda candidate: (slips(text, candidate, 4), candidate))

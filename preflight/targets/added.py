@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator
 
 from preflight.source import Files, Refusal
-from preflight.targets.checkout import UnreadableError, read_checkout, read_version
 from preflight.targets.releases import RELEASES, find_release, nearest_release, parse_version
 from preflight.targets.table import Table, build_table, dump_table
+from preflight.targets.version import UnreadableError, read_version
 
 FOLDER = os.path.join(".preflight", "targets")
 
@@ -27,6 +27,8 @@ def add_target(
 
     `based_on` is the release whose rules hold for the fork; else it is read from the checkout's version.
     """
+    from preflight.targets.checkout import read_checkout
+
     folder = os.path.realpath(checkout)
     if not os.path.isdir(folder):
         raise UnreadableError(f"{checkout} is not a folder")

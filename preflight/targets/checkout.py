@@ -12,12 +12,13 @@ import os
 import re
 from collections.abc import Iterator
 
-from preflight.source import Files, Refusal
+from preflight.source import Files
 from preflight.targets.definition import interpret
 from preflight.targets.modules import Modules
 from preflight.targets.objects import Function, Parser
 from preflight.targets.program import read_program
 from preflight.targets.table import SUPPRESS, Option, Program, Table
+from preflight.targets.version import UnreadableError as UnreadableError
 
 ARGUMENTS = ("megatron.training.arguments", "megatron.arguments")
 CHECKPOINTING = ("megatron.training.checkpointing", "megatron.checkpointing")
@@ -26,10 +27,6 @@ HELP = Option(("-h", "--help"), "help", "help", default=SUPPRESS)
 MEGATRON_START = re.compile(rb"\b(pretrain|initialize_megatron|parse_and_validate_args)\s*\(")
 PROGRAM_FOLDERS = ("", "examples", "tasks", "tools", "megatron/elastification")
 SKIPPED = frozenset({"tests", "test", "docs", "node_modules", "build"})
-
-
-class UnreadableError(Exception):
-    """The folder holds no command line that can be read; the message says what was looked for."""
 
 
 def read_checkout(folder: str, *, release: str, name: str | None = None) -> Table:
@@ -137,17 +134,3 @@ def starts_program(path: str) -> bool:
     except OSError:
         return False
     return b"__main__" in data and MEGATRON_START.search(data) is not None
-
-
-def read_version(folder: str, files: Files) -> str | None:
-    """The version in `megatron/core/package_info.py` (or `core/__init__.py` of old releases)."""
-    for relative in ("megatron/core/package_info.py", "megatron/core/__init__.py"):
-        source = files.read(os.path.join(folder, relative))
-        if isinstance(source, Refusal):
-            continue
-        numbers = dict(re.findall(r"^(MAJOR|MINOR|PATCH) *= *(\d+) *$", source.text, re.MULTILINE))
-        if "MAJOR" in numbers and "MINOR" in numbers:
-            text = ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH"))
-            suffix = re.search(r"^PRE_RELEASE *= *['\"]([\w.]*)['\"]", source.text, re.MULTILINE)
-            return text + (suffix.group(1) if suffix else "")
-    return None

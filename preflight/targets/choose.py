@@ -7,20 +7,18 @@ newest release that knows all flags of the launch.
 
 from __future__ import annotations
 
-import difflib
 import os
 
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files
 from preflight.targets.added import find_added
-from preflight.targets.checkout import read_parser, read_version
 from preflight.targets.explain import find_checkout
 from preflight.targets.history import list_releases
-from preflight.targets.modules import Modules
 from preflight.targets.origin import find_origin, list_flags
 from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
 from preflight.targets.table import Table, load_table
+from preflight.targets.version import read_version
 
 
 class UnknownTargetError(ValueError):
@@ -60,6 +58,9 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
 def choose_checkout(path: str) -> Choice:
     """The flag table of a checkout that the user named, read statically, with the rules of its release."""
     if path not in _named:
+        from preflight.targets.checkout import read_parser
+        from preflight.targets.modules import Modules
+
         folder = os.path.realpath(path)
         files = Files(folder, (folder,))
         found = read_release(folder, files)
@@ -93,6 +94,8 @@ def choose_named(text: str, files: Files | None = None) -> Choice:
         if version is not None and len(version) >= 2 and version > (0, 19):
             note = f"{text} is newer than the flag tables; taken as main"
             return Choice((load_table("main"),), False, note)
+        import difflib
+
         near = difflib.get_close_matches(text, [*RELEASES, "all"], 3, 0.3)
         raise UnknownTargetError(
             f"no target named {text!r}; there are {', '.join(RELEASES)}, all"

@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files, Refusal
-from preflight.targets.checkout import read_parser
-from preflight.targets.modules import Modules
 from preflight.targets.origin import FORK_SIGNS
-from preflight.targets.program import read_program
 from preflight.targets.table import Option, Program, Table
 
 CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "3rdparty/Megatron-LM")
@@ -37,6 +34,10 @@ class Explained(NamedTuple):
 
 def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: Files) -> Explained:
     """Look for the definition of flags."""
+    from preflight.targets.checkout import read_parser
+    from preflight.targets.modules import Modules
+    from preflight.targets.program import read_program
+
     folders = tuple(list_folders(launch, files))
     options: list[Option] = []
     fork = ""

@@ -9,8 +9,9 @@ import pytest
 
 from preflight.source import Files
 from preflight.targets.added import add_target, find_added, list_added
-from preflight.targets.checkout import UnreadableError, read_checkout, read_version
+from preflight.targets.checkout import read_checkout
 from preflight.targets.table import SUPPRESS, Option, Table
+from preflight.targets.version import UnreadableError, read_version
 
 CHECKOUT = Path(__file__).parents[2] / "fixtures" / "flags" / "checkout"
 HELP = Option(("-h", "--help"), "help", "help", default=SUPPRESS)
