@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from preflight.execution import Condition, Context, Execution, Remark, Word
 from preflight.launch.model import Header, Layer
-from preflight.launch.options import Given, Parsed, cut, known_prefix, split_text
+from preflight.launch.options import LONGEST_LIST, Given, Parsed, cut, known_prefix, split_text
 from preflight.launch.programs import Wrapper
 from preflight.launch.scheduler import complete_request, overlay, read_request
 from preflight.record import NamedTuple
@@ -230,7 +230,7 @@ def read_runtime_environment(text: Text) -> dict[str, Text | None]:
     flat = "".join(
         piece.text if piece.unknown is None else "\ue000" * len(piece.text) for piece in text.pieces
     )
-    head = re.search(r'"env_vars"\s*:\s*\{', flat)
+    head = re.search(r'"env_vars"\s*:\s*\{', flat) if len(flat) < LONGEST_LIST else None
     if head is None:
         return {}
     found: dict[str, Text | None] = {}

@@ -30,7 +30,7 @@ def read_container(launch: Launch) -> Container | None:
             return _read_docker(layer, launch)
         if layer.kind == "apptainer":
             nvidia = bool({"nv", "nvccli", "rocm"} & set(layer.options))
-            return Container("apptainer", layer.span, nvidia or None, True)
+            return Container("apptainer", layer.span, nvidia, True)
         if layer.kind == "enroot":
             return Container("enroot", layer.span, None, True)
         if layer.kind == "srun" and {"container_image", "container_name"} & set(layer.options):

@@ -35,6 +35,9 @@ MAXIMUM_DEPTH = 8
 MAXIMUM_SCRIPTS = 64
 """How many of them, in one script."""
 
+MAXIMUM_EXHAUSTED = 2
+"""How many of them may run out of fuel before no more are followed."""
+
 ReadShell = Callable[..., Script]
 ReadPython = Callable[..., Script]
 
@@ -69,6 +72,7 @@ class _Search:
         self.read_shell = read_shell
         self.read_python = read_python
         self.known: dict[Any, _Inner] = {}
+        self.exhausted = 0
         self.stack: list[str] = [os.path.realpath(source.path)]
 
     def search_script(self, script: Script, outer: Command | None, header: Header | None) -> Iterator[Launch]:
@@ -316,7 +320,7 @@ class _Search:
         key = (subscript.source.data, subscript.name, tuple(command.environment.items()))
         inner = self.known.get(key)
         if inner is None:
-            if len(self.known) >= MAXIMUM_SCRIPTS:
+            if len(self.known) >= MAXIMUM_SCRIPTS or self.exhausted >= MAXIMUM_EXHAUSTED:
                 return
             script = self.read_shell(
                 subscript.source,
@@ -325,6 +329,7 @@ class _Search:
                 exported=command.environment,
             )
             inner = self.known[key] = _Inner(subscript.restore(script), header)
+            self.exhausted += bool(script.truncated)
         remarks = inner.script.remarks
         if header is not None and header is not command.header:
             remarks = (*remarks, *header.remarks)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from preflight.execution import Related, Remark
+from preflight.launch.addresses import notice_addresses
 from preflight.launch.model import Launch
 from preflight.launch.pipes import notice_hidden_status
 from preflight.launch.scheduler import SLURM_VARIABLES
@@ -51,7 +52,8 @@ def notice(launch: Launch) -> Launch:
         *_notice_lost(launch),
         *_notice_slips(launch),
         *_notice_scheduler_names(launch),
-        *_notice_drawn_port(launch),
+        *notice_addresses(launch),
+        *_notice_unset(launch),
         *notice_hidden_status(launch),
     )
     return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
@@ -123,6 +125,32 @@ def _notice_scheduler_names(launch: Launch) -> Iterable[Remark]:
                 yield Remark("scheduler-variable-misspelt", piece.span, values)
 
 
+OPTION_VARIABLES = {
+    "SLURM_GPUS_PER_NODE": "gpus_per_node",
+    "SLURM_NTASKS_PER_NODE": "ntasks_per_node",
+    "SLURM_CPUS_PER_TASK": "cpus_per_task",
+    "SLURM_GPUS_PER_TASK": "gpus_per_task",
+    "SLURM_GPUS": "gpus",
+}
+"""Variables that Slurm sets only where their option is given."""
+
+
+def _notice_unset(launch: Launch) -> Iterable[Remark]:
+    """Variables that stay unset because the directives say the same thing with another option."""
+    header = launch.header
+    if header is None or header.kind != "slurm" or header.heterogeneous or not header.lines:
+        return
+    for word in launch.command:
+        for piece in word.text.pieces:
+            name = piece.unknown.name if piece.unknown is not None else None
+            option = OPTION_VARIABLES.get(name or "")
+            if name is None or option is None or option in header.options:
+                continue
+            values = {"name": name, "option": "--" + option.replace("_", "-")}
+            yield Remark("scheduler-variable-unset", piece.span, values)
+            return
+
+
 def nearest_variable(name: str) -> str | None:
     """The variable of Slurm that a name probably means: other underscores, another word order, one letter."""
     key = _key(name)
@@ -139,13 +167,3 @@ def _key(name: str) -> tuple[str, ...]:
     """The letters of a name without underscores, JOB, and the two spellings of numbers and nodes."""
     words = name.removeprefix("SLURM_").replace("NUMBER", "NUM").split("_")
     return ("".join(sorted(word for word in words if word != "JOB")),)
-
-
-def _notice_drawn_port(launch: Launch) -> Iterable[Remark]:
-    """A port that each task of srun draws at random for itself."""
-    text = launch.environment.get("MASTER_PORT")
-    if text is None or text.known or not any(layer.kind in {"srun", "mpirun"} for layer in launch.wrappers):
-        return
-    inside = any(piece.span.source.origins for piece in text.pieces)
-    if inside and any("RANDOM" in piece.text or "shuf" in piece.text for piece in text.pieces):
-        yield Remark("port-drawn-per-task", _place(text, launch.span), {"value": text.display()})

@@ -16,6 +16,9 @@ from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Piece, Text, Unknown
 
+LONGEST_LIST = 20_000
+"""Characters of a list that is split; a longer one is no list of a person's."""
+
 
 class Option(NamedTuple):
     """One option: its canonical name, how many values follow, and whether a value is only ever glued on."""
@@ -99,15 +102,17 @@ def parse_options(
     words = tuple(words)
     given: list[Given] = []
     unclear: list[Unknown] = []
-    at = 0
+    at = sought = 0
     while at < len(words):
         word = words[at]
         head = known_prefix(word.text)
         if word.many and not head:
             unclear.extend(word.text.unknowns)
             at += 1
-            if stop is not None:
-                at = _seek(words, at, stop)
+            if stop is not None and at >= sought:
+                found = _seek(words, at, stop)
+                sought = len(words) if found is None else found
+                at = at if found is None else found
             continue
         if head == "--" and word.text.known:
             at += 1
@@ -119,12 +124,12 @@ def parse_options(
     return Parsed(tuple(given), words[at:], tuple(unclear))
 
 
-def _seek(words: tuple[Word, ...], at: int, stop: Callable[[Word], bool]) -> int:
-    """Behind words of unknown length: the next option or command; without one, where we are."""
+def _seek(words: tuple[Word, ...], at: int, stop: Callable[[Word], bool]) -> int | None:
+    """Behind words of unknown length: the next option or command."""
     for index in range(at, len(words)):
         if stop(words[index]) or known_prefix(words[index].text).startswith("-"):
             return index
-    return at
+    return None
 
 
 def _take(
@@ -147,7 +152,7 @@ def _take(
             and follower is not None
             and not known_prefix(follower.text).startswith("-")
             and not stop(follower)
-            and any(stop(later) for later in words[at + 2 :])
+            and any(stop(later) for later in words[at + 2 : at + 66])
         )
         if takes and follower is not None:
             return [_given(None, name, (follower.text,), (word, follower))], at + 2
@@ -248,6 +253,8 @@ def _narrow(piece: Piece, low: int, high: int) -> Piece:
 def split_text(text: Text, separator: str) -> list[Text]:
     """Split at each known separator character; unknown pieces are never split."""
     parts: list[Text] = []
+    if sum(len(piece.text) for piece in text.pieces) > LONGEST_LIST:
+        return [text]
     at = start = 0
     for piece in text.pieces:
         if piece.unknown is None:

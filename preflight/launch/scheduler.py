@@ -299,6 +299,10 @@ def _known_variables(header: Header) -> dict[str, tuple[str, Span]]:
         setting = header.options.get(option)
         if setting is not None and setting.text is not None and setting.text.value:
             found[name] = (setting.text.value, setting.span)
+    export = header.options.get("export")
+    if export is not None and export.text is not None and export.text.value:
+        # What sbatch is told to hand over, srun hands over too.
+        found["SLURM_EXPORT_ENV"] = (export.text.value, export.span)
     each, nodes = request.tasks_per_node, request.nodes
     if each.value is not None and nodes.value is not None and each.span is not None:
         shown = str(each.value) if nodes.value == 1 else f"{each.value}(x{nodes.value})"

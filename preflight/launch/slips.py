@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from preflight.execution import Related, Remark
 from preflight.launch.options import Given, Grammar, known_prefix
@@ -49,6 +48,8 @@ def nearest(spelling: str, grammar: Grammar) -> str | None:
     """The option that an unknown one probably means."""
     if not spelling.startswith("--"):
         return None
+    from difflib import get_close_matches
+
     folded = spelling.replace("_", "-").lower()
     known = {name.replace("_", "-"): name for name in grammar.options if name.startswith("--")}
     found = get_close_matches(folded, list(known), 1, 0.85)
