@@ -2,7 +2,7 @@
 
 In: what `--target` or the config says, a launch, and what may be read.  Out: `Choice`: the tables, whether the release
 is an assumption, and a note that says so.  Without a word from the user it is the Megatron beside the script, else the
-newest release that knows all flags of the launch.
+one that a path names, else the newest release that knows all flags of the launch.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from preflight.source import Files
 from preflight.targets.added import find_added
 from preflight.targets.explain import find_checkout
 from preflight.targets.history import list_releases
+from preflight.targets.naming import find_naming
 from preflight.targets.origin import find_origin, list_flags
 from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
 from preflight.targets.table import Table, load_table
@@ -45,7 +46,11 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
     if found is not None:
         release, note = found
         return Choice((load_table(release),), False, note)
+    named = find_naming(launch)
     release = infer_release(launch)
+    if named is not None and knows_as_much(named[0], release, launch):
+        note = f"assumed Megatron {named[0]}, since a path names {named[1]}; --target names another"
+        return Choice((load_table(named[0]),), True, note)
     if launch.configuration is None and not find_origin(launch).based:
         return Choice((load_table(release),), True)
     if release == NEWEST:
@@ -129,6 +134,12 @@ def read_release(folder: str, files: Files) -> tuple[str, str] | None:
     if release == "main":
         return release, f"{place} is Megatron core {version}, newer than the flag tables; taken as main"
     return release, f"{place} is Megatron core {version}, for which there is no table; taken as {release}"
+
+
+def knows_as_much(release: str, other: str, launch: Launch) -> bool:
+    """Whether a release knows every flag of the launch that another one knows."""
+    first, second = load_table(release).flags, load_table(other).flags
+    return all(flag in first for flag in list_flags(launch) if flag in second)
 
 
 def infer_release(launch: Launch) -> str:

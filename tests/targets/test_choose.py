@@ -19,6 +19,7 @@ from preflight.targets.releases import (
     parse_version,
 )
 from preflight.targets.table import load_table
+from preflight.values import Text
 from tests.configuration.launches import make_launch
 
 FORK = Path(__file__).parents[2] / "fixtures" / "flags" / "fork"
@@ -199,3 +200,30 @@ def test_a_checkout_s_own_flags_explain_what_no_release_has() -> None:
 )
 def test_releases_in_words(names: list[str], text: str) -> None:
     assert describe_releases(names) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "release"),
+    [
+        ("/opt/Megatron-LM-core_v0.12.0", "core_v0.12.0"),
+        ("/opt/megatron-core_r0.8.0/x:$PYTHONPATH", "core_r0.8.0"),
+        ("$HOME/backends/megatron/Megatron-LM-250624", "core_v0.13.1"),
+        ("Megatron-LM-240718", "core_r0.8.0"),
+        ("Megatron-LM-250217", "core_v0.11.0"),
+        ("Megatron-LM-231007", "core_v0.5.0"),
+        ("/opt/Megatron-LM", NEWEST),
+        ("/opt/megatron-123456", NEWEST),
+    ],
+)
+def test_a_path_can_name_the_release(path: str, release: str) -> None:
+    launch = make_launch(PLAIN)
+    launch = launch._replace(environment={"PYTHONPATH": Text.literal(path, launch.span)})
+    choice = choose_tables(None, launch)
+    assert choice.tables[0].release == release
+    assert choice.assumed
+
+
+def test_a_path_does_not_name_a_release_that_lacks_a_flag() -> None:
+    launch = make_launch([*PLAIN, "--sft"])
+    launch = launch._replace(environment={"PYTHONPATH": Text.literal("core_v0.9.0", launch.span)})
+    assert choose_tables(None, launch).tables[0].release == NEWEST
