@@ -15,6 +15,21 @@ from typing import Any
 MASK = "***"
 SHORTEST = 4
 """Shorter values are not looked for in other texts: they would be met by chance."""
+_PLAIN = ("PASSWORD", "PASSWD", "SECRET", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "SECRETS")
+_OWNERS = (
+    "API",
+    "ACCESS",
+    "AUTH",
+    "HF",
+    "HUB",
+    "WANDB",
+    "PRIVATE",
+    "GITHUB",
+    "AWS",
+    "OPENAI",
+    "SWANLAB",
+    "COMET",
+)
 _ENDINGS = (
     "KEY",
     "TOKEN",
@@ -28,10 +43,8 @@ _ENDINGS = (
 )
 _HARMLESS = r"[-+.\d]*|true|false|none|null|text|content|\$.*"
 _NAME = r"(?:[A-Za-z_][\w-]*?)?(?:key|token|passw(?:or)?d|secrets?|passphrase|credentials?)"
-_ASSIGNMENT = (
-    rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:(?![-=+?])|,)\s*)"
-    r"(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"';|&)]+)"
-)
+_ASSIGNMENT = rf"(?<![\w-])(?P<head>{_NAME}=)(?P<value>[^\s\"';|&()]+)"
+_QUOTED = rf"(?<![\w-])(?P<head>{_NAME}(?:[\"']\]?)?\s*(?:=|:|,)\s*)(?P<value>\"[^\"\n]*\"?|'[^'\n]*'?)"
 _FLAG = rf"(?<![\w-])(?P<head>--{_NAME}(?:=|\s+))(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s\"'-][^\s\"']*)"
 _DEFAULT = rf"(?P<head>\$\{{{_NAME}:?[-=+])(?P<value>[^}}\s]+)"
 _BEARER = r"(?P<head>\b(?:Bearer|Basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})"
@@ -39,8 +52,20 @@ _BEARER = r"(?P<head>\b(?:Bearer|Basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})"
 
 
 def is_secret(name: str) -> bool:
-    """Whether a variable's name says that its value is nobody's business."""
-    return any(word.endswith(_ENDINGS) for word in name.upper().replace("-", "_").split("_"))
+    """Whether a variable's name says that its value is nobody's business.
+
+    Environment variables are written in capitals; `key` and `token` in small letters are words of every program, so
+    there it takes a second word that says whose they are.
+    """
+    upper = name.strip("-").upper().replace("-", "_")
+    words = upper.split("_")
+    if not any(word.endswith(_ENDINGS) for word in words):
+        return False
+    if name.isupper() or any(word.endswith(_PLAIN) for word in words):
+        return True
+    return any(word.endswith(_OWNERS) for word in words) or upper.endswith(
+        tuple(f"{o}{k}" for o in _OWNERS for k in _ENDINGS)
+    )
 
 
 def collect_secrets(*environments: Mapping[str, str | None]) -> frozenset[str]:
@@ -93,7 +118,7 @@ class Mask:
 def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
     lowered = text.lower()
     if any(word in lowered for word in ("key", "token", "passw", "secret", "passph", "credential")):
-        return tuple(re.compile(text, re.I) for text in (_ASSIGNMENT, _FLAG, _DEFAULT, _BEARER))
+        return tuple(re.compile(text, re.I) for text in (_ASSIGNMENT, _QUOTED, _FLAG, _DEFAULT, _BEARER))
     return (re.compile(_BEARER),) if "earer" in text or "asic " in text else ()
 
 

@@ -24,6 +24,13 @@ from preflight.report.mask import MASK, Mask, collect_secrets, find_secrets, is_
         ("KEYS", False),
         ("MONKEYS", False),
         ("MASTER_ADDR", False),
+        ("key", False),
+        ("sort_key", False),
+        ("next_token", False),
+        ("hf_token", True),
+        ("apiKey", True),
+        ("--api-key", True),
+        ("--password", True),
     ],
 )
 def test_names_that_say_secret(name: str, secret: bool) -> None:
@@ -45,6 +52,10 @@ def test_names_that_say_secret(name: str, secret: bool) -> None:
         ("KEY=$1 TOKEN=$(cat f)", "KEY=$1 TOKEN=$(cat f)"),
         ("--add-bos-token --lr 1", "--add-bos-token --lr 1"),
         ("--json-keys text", "--json-keys text"),
+        ("rows.sort(key=name, token: str)", "rows.sort(key=name, token: str)"),
+        ('d = {"key": "value", "next_token": \'eos\'}', 'd = {"key": "value", "next_token": \'eos\'}'),
+        ("SORT_KEY = value", "SORT_KEY = value"),
+        ('{"api_key": "abcdef"}', '{"api_key": "******"}'),
     ],
     ids=lambda text: text.split("=")[0][:30],
 )
