@@ -14,6 +14,7 @@ from preflight.values import PLACEHOLDER, Text
 
 MAXIMUM_DEPTH = 40
 MAXIMUM_SIZE = 20_000
+MAXIMUM_READS = 2_000
 
 
 class InvalidError(Exception):
@@ -63,9 +64,10 @@ def wrap(value: int) -> int:
 class Evaluation:
     """One expression. `used` collects the texts of the variables that it read."""
 
-    def __init__(self, access: Access, depth: int = 0) -> None:
+    def __init__(self, access: Access, depth: int = 0, budget: list[int] | None = None) -> None:
         self.access = access
         self.depth = depth
+        self.budget = [MAXIMUM_READS] if budget is None else budget
         self.used: list[Text] = []
         self.tokens: list[tuple[str, str]] = []
         self.at = 0
@@ -243,15 +245,16 @@ class Evaluation:
             return 0
         text = self.access.read(name, index)
         self.used.append(text)
+        self.budget[0] -= 1
         known = text.value
-        if known is None:
+        if known is None or self.budget[0] < 0:
             return None
         known = known.strip()
         if not known:
             return 0
         if re.fullmatch(r"\d+", known):
             return number(known)
-        inner = Evaluation(self.access, self.depth + 1)
+        inner = Evaluation(self.access, self.depth + 1, self.budget)
         if inner.depth > MAXIMUM_DEPTH:
             raise InvalidError("expression recursion level exceeded")
         value = inner.evaluate(known.replace(PLACEHOLDER, "?"))

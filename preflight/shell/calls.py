@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from preflight.shell.call import Call
 from preflight.shell.expand import Expansion, StopError
-from preflight.shell.joining import join
 from preflight.shell.lexer import Simple, Substitution
 from preflight.shell.pieces import EMPTY, strip_newlines
 from preflight.shell.redirect import read_input
@@ -115,7 +114,7 @@ def call_function(evaluator: Evaluator, body: tuple[Function, Syntax], call: Cal
                 _leave_scope(each)
             if each.flow is not None and each.flow.kind in ("return", "break", "continue"):
                 each.flow = None
-        return join(states)
+        return evaluator.join(states)
     finally:
         evaluator.calls -= 1
 

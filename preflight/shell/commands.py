@@ -204,7 +204,7 @@ def _print(call: Call, words: list[Word]) -> Text | None:
             if found[1]:
                 out.append(Text((Piece("%", call.span),)))
                 continue
-            if found[3] == "*" or found[4] == "*":
+            if any(size == "*" or len(size or "") > 4 for size in (found[3], found[4])):
                 return None
             argument = arguments[used] if used < len(arguments) else None
             used += 1

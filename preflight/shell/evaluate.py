@@ -15,11 +15,11 @@ from preflight.shell import commands
 from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
 from preflight.shell.expand import Expansion, StopError
-from preflight.shell.joining import join, settle
+from preflight.shell.joining import BUDGET, join, settle
 from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.lexer import Simple, Token, UnreadableError
 from preflight.shell.loops import run_count, run_for, run_while
-from preflight.shell.pattern import compile_pattern
+from preflight.shell.pattern import compile_pattern, is_cheap
 from preflight.shell.redirect import find_sink, read_file, read_input, store_output
 from preflight.shell.remarks import Remarks
 from preflight.shell.simple import dispatch, run_external, run_simple, stopped
@@ -49,7 +49,7 @@ from preflight.shell.tests import decide_range
 from preflight.source import Source, Span
 from preflight.values import Piece, Reason, Text, Unknown
 
-FUEL = 12_000
+FUEL = 16_000
 """Statements that one script may run, over all paths."""
 SECONDS = 3.0
 """Of processor time: only a script that is made to be slow gets there before its fuel runs out."""
@@ -64,6 +64,7 @@ class Evaluator:
         self.truncated: list[Unknown] = []
         self.remarks = Remarks()
         self.fuel = FUEL
+        self.ticks = 0
         self.deadline = time.process_time() + SECONDS
         self.calls = 0
         self.captured: int | None = None
@@ -81,9 +82,10 @@ class Evaluator:
 
     # ---------------------------------------------------------------- bookkeeping
 
-    def burn(self) -> None:
-        self.fuel -= 1
-        if self.fuel < 0 or (self.fuel % 64 == 0 and time.process_time() > self.deadline):
+    def burn(self, amount: int = 1) -> None:
+        self.fuel -= amount
+        self.ticks += 1
+        if self.fuel < 0 or (self.ticks % 64 == 0 and time.process_time() > self.deadline):
             raise ExhaustedError
 
     def syntax_of(self, source: Source, unknowns: dict[int, Piece] | None = None) -> Syntax:
@@ -91,6 +93,11 @@ class Evaluator:
         if key not in self.syntaxes:
             self.syntaxes[key] = Syntax(source, unknowns)
         return self.syntaxes[key]
+
+    def join(self, states: list[State]) -> list[State]:
+        """Make alike states one. The less fuel is left, the fewer paths are followed side by side."""
+        budget = BUDGET if self.fuel > FUEL // 2 else 3 if self.fuel > FUEL // 3 else 1
+        return join(states, budget)
 
     def truncate(self, reason: Reason, text: str) -> None:
         unknown = Unknown(reason, text)
@@ -110,7 +117,7 @@ class Evaluator:
             for state in active:
                 after.extend(self.statement(statement, syntax, state))
             if len(after) > len(active):
-                after = join(after)
+                after = self.join(after)
             states = done + after
         return states
 
@@ -231,7 +238,7 @@ class Evaluator:
             if inner.flow is not None and inner.flow.kind == "never":
                 state.flow = inner.flow
             out.append(state)
-        return join(out)
+        return self.join(out)
 
     def subshell(self, statement: Subshell, syntax: Syntax, state: State) -> list[State]:
         return self._outside(self.block(statement.body, syntax, [state.fork()]), state)
@@ -245,7 +252,7 @@ class Evaluator:
         states = self._outside(self.statement(statement.body, syntax, inner), state)
         for each in states:
             each.status, each.question = 0, None
-        return join(states)
+        return self.join(states)
 
     def negation(self, statement: Negation, syntax: Syntax, state: State) -> list[State]:
         state.guarded += 1
@@ -268,7 +275,7 @@ class Evaluator:
         states = left + staying
         for each in going:
             states.extend(self.statement(statement.right, syntax, each))
-        return settle(join(states), before)
+        return settle(self.join(states), before)
 
     def if_(self, statement: If, syntax: Syntax, state: State) -> list[State]:
         before = state.conditions
@@ -288,7 +295,7 @@ class Evaluator:
                 for each in pending:
                     each.status = 0
                 out.extend(pending)
-        return settle(join(out), before)
+        return settle(self.join(out), before)
 
     def case(self, statement: Case, syntax: Syntax, state: State) -> list[State]:
         before = state.conditions
@@ -321,7 +328,7 @@ class Evaluator:
                 break
         for each in pending:
             each.status = 0
-        return settle(join(out + falling + pending), before)
+        return settle(self.join(out + falling + pending), before)
 
     def _match(
         self, state: State, syntax: Syntax, subject: Text, patterns: tuple[Token, ...]
@@ -337,7 +344,11 @@ class Evaluator:
             atom = Atom("=", subject, written, not wild)
             outcome: bool | None = None
             matcher = compile_pattern(pattern) if pattern is not None else None
-            if matcher is not None and subject.value is not None:
+            if (
+                matcher is not None
+                and subject.value is not None
+                and is_cheap(matcher.pattern, len(subject.value))
+            ):
                 outcome = bool(matcher.fullmatch(subject.value))
             elif (
                 pattern is not None

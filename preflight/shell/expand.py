@@ -25,6 +25,7 @@ from preflight.shell.lexer import (
     Placeholder,
     Substitution,
     Token,
+    UnreadableError,
 )
 from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
 from preflight.shell.pattern import Characters, is_pattern, match_files
@@ -59,7 +60,9 @@ class Fragment(NamedTuple):
 
 BREAK = Fragment(None, kind="break")
 QUOTES = Fragment(None, kind="empty")
-MAXIMUM_LENGTH = 1_000_000
+MAXIMUM_LENGTH = 300_000
+MAXIMUM_PIECES = 3_000
+MAXIMUM_EXPRESSION = 20_000
 
 
 class Expansion:
@@ -109,10 +112,17 @@ class Expansion:
                     pieces.append(Piece(separator, Span(self.source, token.start, token.end)))
             elif fragment.piece is not None:
                 pieces.append(fragment.piece)
-        if sum(len(piece.text) for piece in pieces) > MAXIMUM_LENGTH:
-            span = Span(self.source, token.start, token.end)
+        if len(pieces) < MAXIMUM_PIECES:
+            return Text(pieces)
+        return self._coarse(pieces, Span(self.source, token.start, token.end))
+
+    def _coarse(self, pieces: list[Piece], span: Span) -> Text:
+        """A text of very many pieces as one piece; unknown where it is too long."""
+        size = sum(len(piece.text) for piece in pieces)
+        if size > MAXIMUM_LENGTH or any(piece.unknown is not None for piece in pieces):
             return Text.missing(Unknown("branches", span.text[:200]), span)
-        return Text(pieces)
+        assumptions = tuple(dict.fromkeys(a for piece in pieces for a in piece.assumptions))
+        return Text((Piece("".join(piece.text for piece in pieces), span, None, (), assumptions),))
 
     def pattern(self, token: Token) -> tuple[Characters | None, Text]:
         """A word as a pattern: its characters, each stretch quoted or not; None where unknown."""
@@ -277,6 +287,8 @@ class Expansion:
 
     def compute(self, start: int, end: int) -> tuple[int | None, list[Text]]:
         """The value of an expression, and the texts that it was made of."""
+        if end - start > MAXIMUM_EXPRESSION:
+            raise UnreadableError("too long an expression", start)
         parts: list[Part] = []
         self.syntax.lexer.quoted(start, end, parts)
         basis = self.single(Token(start, end, tuple(parts)))

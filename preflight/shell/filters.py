@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.lexer import unescape
+from preflight.shell.pattern import is_cheap
 
 Read = Callable[[str], "str | None"]
 Result = tuple[str, int] | None
@@ -304,8 +305,10 @@ def _bracket(text: str) -> str:
     return text.replace("\\", "\\\\") if "[:" not in text else text
 
 
-def _compile(expression: str, extended: bool, flags: int = 0) -> re.Pattern[str] | None:
-    if "[:" in expression or len(expression) > 300 or re.search(r"\([^)]*[+*][^)]*\)[+*{]", expression):
+def _compile(expression: str, extended: bool, flags: int = 0, size: int = 2000) -> re.Pattern[str] | None:
+    if len(expression) > 300 or not is_cheap(expression, size):
+        return None
+    if "[:" in expression or re.search(r"\([^)]*[+*|][^)]*\)[+*{]", expression):
         return None
     translated = expression if extended else _basic(expression)
     if translated is None:
@@ -377,7 +380,8 @@ def _substitute_lines(command: str, lines: list[str], extended: bool) -> list[st
             at += 1
     if len(fields) != 2 or not re.fullmatch("[gI]*", current):
         return None
-    matcher = _compile(fields[0], extended, re.I if "I" in current else 0)
+    longest = max((len(line) for line in lines), default=0)
+    matcher = _compile(fields[0], extended, re.I if "I" in current else 0, longest)
     if matcher is None or re.search(r"\\[^\d\\/&n.]", fields[1]):
         return None
     by = re.sub(r"(\\.)|&", lambda m: m[1] or r"\g<0>", fields[1]).replace(r"\&", "&").replace(r"\/", "/")
@@ -402,7 +406,8 @@ def grep(arguments: list[str], given: str | None, read: Read) -> Result:
     elif "P" in options and ("\\K" in pattern or len(pattern) > 200):
         return None
     else:
-        matcher = _compile(pattern, "E" in options or "P" in options, flags)
+        longest = max((len(line) for line in _lines(text)), default=0)
+        matcher = _compile(pattern, "E" in options or "P" in options, flags, longest)
     if matcher is None:
         return None
     if "w" in options:

@@ -71,7 +71,7 @@ def merge(left: State, right: State) -> State:
 _ABSENT = object()
 
 
-def join(states: list[State]) -> list[State]:
+def join(states: list[State], budget: int = BUDGET) -> list[State]:
     """Make states that are alike one; past the budget, make all one."""
     if len(states) < 2:
         return states
@@ -84,7 +84,7 @@ def join(states: list[State]) -> list[State]:
         else:
             out.append(state)
     active = [state for state in out if state.flow is None]
-    if len(active) > BUDGET:
+    if len(active) > budget:
         return [state for state in out if state.flow is not None] + _collapse(active)
     return out
 

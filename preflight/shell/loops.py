@@ -13,7 +13,6 @@ from preflight.shell import lookup
 from preflight.shell.assigned import assigned_names
 from preflight.shell.call import brief
 from preflight.shell.expand import Expansion
-from preflight.shell.joining import join
 from preflight.shell.state import Arguments, Element, State, Variable
 from preflight.shell.syntax import Block, Count, For, Syntax, While
 from preflight.source import Span
@@ -54,7 +53,7 @@ def run_for(evaluator: Evaluator, statement: For, syntax: Syntax, state: State) 
         out.extend(left)
         if not states:
             break
-    return join(out + states)
+    return evaluator.join(out + states)
 
 
 def maybe_once(
@@ -75,7 +74,7 @@ def maybe_once(
             forget(evaluator, each, statement.body, syntax, reason, word.span)
         going.extend([none, *after])
         left.extend(gone)
-    return join(going), left
+    return evaluator.join(going), left
 
 
 def take_turn(evaluator: Evaluator, states: list[State]) -> tuple[list[State], list[State]]:
@@ -95,7 +94,7 @@ def take_turn(evaluator: Evaluator, states: list[State]) -> tuple[list[State], l
             left.append(state)
         else:
             left.append(state)
-    return join(going), left
+    return evaluator.join(going), left
 
 
 def forget(
@@ -142,11 +141,11 @@ def run_while(evaluator: Evaluator, statement: While, syntax: Syntax, state: Sta
             states = [each for each in states if not any(each.same(old) for old in seen)]
         seen = [each.fork() for each in states] if turn < 2 or turn % 16 == 0 else seen
         if not states:
-            return join(out)
+            return evaluator.join(out)
     evaluator.truncate("branches", f"a loop that does not end: {brief(span.text)}")
     for each in states:
         forget(evaluator, each, (*statement.condition, *statement.body), syntax, "branches", span)
-    return join(out + states)
+    return evaluator.join(out + states)
 
 
 def some_turns(
@@ -188,13 +187,13 @@ def run_count(evaluator: Evaluator, statement: Count, syntax: Syntax, state: Sta
         states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, going))
         out.extend(left)
         if not states:
-            return join(out)
+            return evaluator.join(out)
         for each in states:
             Expansion(evaluator, syntax, each).compute(*step)
     evaluator.truncate("branches", f"a loop that does not end: {brief(span.text)}")
     for each in states:
         forget(evaluator, each, statement.body, syntax, "branches", span)
-    return join(out + states)
+    return evaluator.join(out + states)
 
 
 def unknown_count(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 
-from preflight.shell.pattern import Characters, compile_pattern, translate
+from preflight.shell.pattern import Characters, compile_pattern, is_cheap, translate
 from preflight.shell.pieces import EMPTY, assume, forget, rewrite, slice_text
 from preflight.source import Span
 from preflight.values import Text
 
 MAXIMUM_LENGTH = 200_000
+MAXIMUM_SCAN = 5_000
 
 
 def remove_affix(text: Text, operator: str, pattern: Characters | None, shown: str, span: Span) -> Text:
@@ -28,10 +29,13 @@ def remove_affix(text: Text, operator: str, pattern: Characters | None, shown: s
             return slice_text(text, len(literal), len(value)) if found else text
         found = value.endswith(literal)
         return slice_text(text, 0, len(value) - len(literal)) if found and literal else text
+    simple = _cut_at_literal(text, value, operator, pattern)
+    if simple is not None:
+        return simple
     matcher = compile_pattern(pattern)
-    if matcher is None:
-        return forget((text,), shown, span)
     size = len(value)
+    if matcher is None or not is_cheap(matcher.pattern, size) or size > MAXIMUM_SCAN:
+        return forget((text,), shown, span)
     ends = range(size + 1)
     if operator == "#":
         cut = next((n for n in ends if matcher.fullmatch(value, 0, n)), 0)
@@ -45,13 +49,34 @@ def remove_affix(text: Text, operator: str, pattern: Characters | None, shown: s
     return assume(result, (text,))
 
 
+def _cut_at_literal(text: Text, value: str, operator: str, pattern: Characters) -> Text | None:
+    """`${x##*/}` and its like: a star beside characters that stand for themselves."""
+    whole = "".join(stretch for stretch, _ in pattern)
+    wild = "".join(stretch for stretch, quoted in pattern if not quoted)
+    literal = whole[1:] if operator[0] == "#" else whole[:-1]
+    star = whole[:1] if operator[0] == "#" else whole[-1:]
+    if (
+        star != "*"
+        or wild.count("*") != 1
+        or "*" in literal
+        or re.search(r"[?\[\\]|[@!+]\(", wild)
+        or not literal
+    ):
+        return None
+    if operator[0] == "#":
+        at = value.rfind(literal) if operator == "##" else value.find(literal)
+        return text if at < 0 else assume(slice_text(text, at + len(literal), len(value)), (text,))
+    at = value.find(literal) if operator == "%%" else value.rfind(literal)
+    return text if at < 0 else assume(slice_text(text, 0, at), (text,))
+
+
 def _partial_affix(text: Text, operator: str, pattern: Characters | None) -> Text | None:
     """The known end of a partly unknown text decides the shortest match: `${X}/a.sh` without `.sh`."""
     if pattern is None or operator not in ("%", "#") or len(text.pieces) < 2:
         return None
     matcher = compile_pattern(pattern)
     edge = text.pieces[-1] if operator == "%" else text.pieces[0]
-    if matcher is None or edge.unknown is not None:
+    if matcher is None or edge.unknown is not None or len(edge.text) > MAXIMUM_SCAN:
         return None
     size = len(edge.text)
     if operator == "%":
@@ -77,7 +102,7 @@ def substitute(
             return replacement.joined(text) if operator == "/#" else text.joined(replacement)
         return text
     expression = translate(pattern)
-    if expression is None or compile_pattern(pattern) is None:
+    if expression is None or compile_pattern(pattern) is None or not is_cheap(expression, len(value)):
         return forget((text,), shown, span)
     anchored = {"/#": r"\A(?:%s)", "/%": r"(?:%s)\Z"}.get(operator, "(?:%s)") % expression
     out: list[Text] = []

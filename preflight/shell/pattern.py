@@ -33,6 +33,7 @@ _CLASSES = {
 }
 MAXIMUM_SIZE = 2000
 MAXIMUM_MATCHES = 500
+MAXIMUM_STEPS = 20_000_000
 
 
 def plain(text: str) -> Characters:
@@ -54,7 +55,9 @@ def translate(stretches: Characters, extended: bool = True, path: bool = False) 
     characters = [(c, quoted) for text, quoted in stretches for c in text]
     if len(characters) > MAXIMUM_SIZE:
         return None
-    return _Translation(characters, extended, path).run()
+    translation = _Translation(characters, extended, path)
+    expression = translation.run()
+    return None if translation.slow else expression
 
 
 @lru_cache(maxsize=512)
@@ -74,7 +77,8 @@ class _Translation:
         self.characters = characters
         self.extended = extended
         self.anything = "[^/]" if path else "."
-        self.at = 0
+        self.slow = False
+        """A repeated group that can match the same text in many ways."""
 
     def run(self) -> str:
         out, _ = self._sequence(0, None, 0)
@@ -119,13 +123,15 @@ class _Translation:
     def _group(self, kind: str, at: int, depth: int) -> tuple[str | None, int]:
         alternatives = []
         while True:
-            text, at = self._sequence(at, ")", depth)
-            alternatives.append(text)
+            inner, at = self._sequence(at, ")", depth)
+            alternatives.append(inner)
             if at >= len(self.characters):
                 return None, at
             if self.characters[at][0] == ")":
                 break
             at += 1
+        if kind in "*+" and not _is_plain(alternatives):
+            self.slow = True
         body = "|".join(alternatives)
         if kind == "!":
             rest, _ = self._sequence(at + 1, None, depth) if depth == 1 else ("", 0)
@@ -160,6 +166,20 @@ class _Translation:
                 out += re.escape(character)
             at += 1
         return r"\[", start + 1
+
+
+def _is_plain(alternatives: list[str]) -> bool:
+    """Whether a repeated group matches a text in one way only: its alternatives differ from the first character."""
+    if any(re.search(r"[*+?]|\(\?", re.sub(r"\\.|\[[^\]]*\]", "", text)) for text in alternatives):
+        return False
+    heads = [text[:1] for text in alternatives]
+    return len(alternatives) == 1 or ("[" not in heads and "." not in heads and len(set(heads)) == len(heads))
+
+
+def is_cheap(expression: str, size: int) -> bool:
+    """Whether matching a text of this size takes a bounded number of steps."""
+    repeats = len(re.findall(r"[*+{]", re.sub(r"\\.|\[[^\]]*\]", "", expression)))
+    return repeats <= 1 or max(size, 2) ** min(repeats, 20) <= MAXIMUM_STEPS
 
 
 def match_files(

@@ -29,7 +29,7 @@ MAXIMUM_EXECUTIONS = 5_000
 
 
 def run_simple(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> list[State]:
-    evaluator.burn()
+    evaluator.burn(1 + len(state.variables) // 64)
     state.question = None
     try:
         states = run_command(evaluator, command, syntax, state)

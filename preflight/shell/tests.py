@@ -14,7 +14,7 @@ from preflight.shell import lookup
 from preflight.shell.expand import Expansion, StopError
 from preflight.shell.knowledge import All, Atom, Claim, Not, Some, recall
 from preflight.shell.lexer import Literal, Part, Token, UnreadableError
-from preflight.shell.pattern import compile_pattern
+from preflight.shell.pattern import compile_pattern, is_cheap
 from preflight.shell.pieces import EMPTY
 from preflight.shell.state import Element, Variable
 from preflight.source import Span
@@ -461,7 +461,7 @@ class _Modern:
         if matcher is None:
             return Verdict(None, atom)
         outcome = None
-        if text.value is not None:
+        if text.value is not None and is_cheap(matcher.pattern, len(text.value)):
             outcome = bool(matcher.fullmatch(text.value))
         elif pattern == (("*", False),):
             outcome = True
@@ -477,7 +477,7 @@ class _Modern:
             outcome = recall(self.expansion.state, atom)
             return Verdict(outcome, atom) if outcome is None else Verdict(outcome)
         expression = "".join(re.escape(t) if q else _posix(t) for t, q in pattern)
-        if len(expression) > 500 or len(text.value) > 5000 or _SLOW.search(expression):
+        if len(expression) > 500 or not is_cheap(expression, len(text.value)) or _SLOW.search(expression):
             return Verdict(None, atom)
         try:
             found = re.search(expression, text.value, re.S)
@@ -501,7 +501,7 @@ def _group(text: Text, found: re.Match[str], number: int, group: str | None) -> 
 
 _OPERATOR = re.compile(rb"(==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)(?=[\s\"'$]))")
 _WILD = re.compile(r"[*?\[\\]|[@+!]\(")
-_SLOW = re.compile(r"\([^)]*[+*][^)]*\)[+*{]")
+_SLOW = re.compile(r"\([^)]*[+*|][^)]*\)[+*{]")
 _CLASSES = {
     "[:alpha:]": "a-zA-Z",
     "[:digit:]": "0-9",
