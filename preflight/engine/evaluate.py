@@ -140,7 +140,7 @@ class Evaluation:
             return marked
         try:
             return FUNCTIONS[name].call(*values)
-        except (ValueError, TypeError, OverflowError):
+        except (ValueError, TypeError, ArithmeticError):
             return ABSENT
 
     def each(self, tree: Tree) -> Any:
