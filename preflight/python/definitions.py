@@ -64,6 +64,9 @@ def _decorate(node: cst.BaseExpression, value: Value, function: Function, frame:
         return value
     if isinstance(maker, External):
         return _known_decorator(maker.name, node, value, function, frame)
+    if isinstance(maker, Function) and _reflects(maker):
+        function.role = function.role or "command"
+        return value
     if isinstance(maker, (Function, Bound, Class)):
         given = expressions.arguments_of(node, frame) if isinstance(node, cst.Call) else None
         wrapper: Value = maker if given is None else calls.call(maker, given, node, frame)
@@ -74,6 +77,11 @@ def _decorate(node: cst.BaseExpression, value: Value, function: Function, frame:
             result if isinstance(result, (Function, Bound, Class, Instance)) and _callable(result) else value
         )
     return value
+
+
+def _reflects(maker: Function) -> bool:
+    """Whether a decorator looks at signatures: then it offers the function to a command line as it is."""
+    return b"inspect.signature" in maker.frame.tree.source.data
 
 
 def _callable(value: Value) -> bool:

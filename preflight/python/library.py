@@ -14,7 +14,7 @@ from typing import Any
 
 import libcst as cst
 
-from preflight.python import attributes, calls, expressions, operators, options, runs, texts
+from preflight.python import attributes, calls, expressions, modules, operators, options, runs, texts
 from preflight.python.objects import (
     Application,
     Arguments,
@@ -27,6 +27,7 @@ from preflight.python.objects import (
     Instance,
     Mapping,
     Missing,
+    Module,
     Origin,
     Parser,
     Partial,
@@ -39,6 +40,7 @@ from preflight.python.objects import (
     text_of,
 )
 from preflight.python.scope import EndedError, Frame, RaisedError, truth
+from preflight.source import Span
 from preflight.values import Piece, Text, Unknown
 
 Handler = Callable[[Arguments, cst.CSTNode, Frame], Value | None]
@@ -749,17 +751,54 @@ def jsonable(value: Value) -> Any:
 @models("json.dumps")
 def _dumps(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
     value = given.get("obj", 0)
-    plain = jsonable(value) if value is not None else _UNKNOWN
-    if plain is _UNKNOWN:
+    if value is None:
         return None
-    settings = {k: operators.plain(e.value) for k, e in given.keywords.items() if k != "obj"}
+    plain = jsonable(value)
+    settings: dict[str, Any] = {k: operators.plain(e.value) for k, e in given.keywords.items() if k != "obj"}
     if set(settings) - {"indent", "sort_keys", "ensure_ascii", "separators"}:
         return None
+    if plain is _UNKNOWN:
+        text = _json_text(value, given.span, 0) if not settings else None
+        return String(text) if text is not None else None
     try:
         shown = json.dumps(plain, **settings)
     except (TypeError, ValueError, RecursionError):
         return None
     return String(Text([Piece(shown, given.span)])) if len(shown) < operators.LARGEST else None
+
+
+def _json_text(value: Value, span: Span, depth: int) -> Text | None:
+    """JSON with unknown parts; None where even its outline is not known."""
+    if depth > 20:
+        return None
+    plain = jsonable(value)
+    if plain is not _UNKNOWN:
+        return Text.literal(json.dumps(plain), span)
+    if isinstance(value, String):
+        mark = Text.literal('"', span)
+        known = [p.text for p in value.text.pieces if p.unknown is None]
+        return mark.joined(value.text, mark) if not any(set(t) & set('"\\\n') for t in known) else None
+    if isinstance(value, Missing):
+        return runs.word_text(value, span)
+    parts: list[Text] = []
+    if isinstance(value, Mapping) and value.rest is None:
+        for key, (_, item) in value.entries.items():
+            inner = _json_text(item, span, depth + 1)
+            if inner is None or not isinstance(key, str):
+                return None
+            parts.append(Text.literal(json.dumps(key) + ": ", span).joined(inner))
+        ends = "{}"
+    elif isinstance(value, Sequence) and value.closed and value.kind != "set":
+        for element in value.elements:
+            inner = _json_text(element.value, span, depth + 1)
+            if inner is None:
+                return None
+            parts.append(inner)
+        ends = "[]"
+    else:
+        return None
+    joined = texts.join(Text.literal(", ", span), parts)
+    return Text.literal(ends[0], span).joined(joined, Text.literal(ends[1], span))
 
 
 @models("json.loads", "ast.literal_eval")
@@ -797,6 +836,34 @@ def _getenv(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
     if not isinstance(key, str):
         return None
     return frame.path.variable(key, default, given.span, frame.tree.shown(node))
+
+
+@models("importlib.import_module", "__import__")
+def _import_module(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
+    name = given.get("name", 0)
+    known = name.text.value if isinstance(name, String) else None
+    if known is None or known.startswith("."):
+        return None
+    return modules.bind(known, 0, None, given.span, frame)
+
+
+@models("importlib.util.spec_from_file_location")
+def _module_spec(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
+    name, place = given.get("name", 0), given.get("location", 1)
+    name_text = name.text.value if isinstance(name, String) else None
+    place_text = place.text.value if isinstance(place, String) else None
+    if place_text is None:
+        return None
+    absolute_path = os.path.join(frame.path.context.files.directory, place_text)
+    result = modules.opaque("ModuleSpec", Unknown("code", frame.tree.shown(node)), given.span)
+    result.attributes["module"] = Module(name_text or place_text, absolute_path, given.span)
+    return result
+
+
+@models("importlib.util.module_from_spec")
+def _module_of_spec(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
+    spec = given.get("spec", 0)
+    return spec.attributes.get("module") if isinstance(spec, Instance) else None
 
 
 @models("os.putenv")
@@ -909,6 +976,16 @@ def _path(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
         return String(Text.literal(".", given.span), True)
     joined = operators.path_text([part for part in parts if part is not None], given.span)
     return String(operators.normal_path(joined), True)
+
+
+@models("os.path.isabs")
+def _isabs(given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
+    value = _first(given)
+    if isinstance(value, String):
+        shown = texts.mask(value.text)
+        if shown.startswith("/") or value.text.known:
+            return _scalar(shown.startswith("/"), given)
+    return None
 
 
 @models("os.path.exists", "os.path.isdir", "os.path.isfile", "os.path.islink", "shutil.which")

@@ -48,8 +48,10 @@ def locate(name: str, level: int, frame: Frame, library: Library) -> str | None:
     files = frame.path.context.files
     here = os.path.dirname(os.path.join(files.directory, frame.tree.source.path))
     key = (here if level else "", f"{'.' * level}{name}")
-    if key in library.places:
+    if library.places.get(key) is not None:
         return library.places[key]
+    if key in library.places:
+        return _loaded(name, frame) if level == 0 else None
     library.places[key] = None
     if level:
         bases = [os.path.normpath(os.path.join(here, *[".."] * (level - 1)))]
@@ -65,7 +67,14 @@ def locate(name: str, level: int, frame: Frame, library: Library) -> str | None:
         if files.kind(place) == "folder":
             library.places[key] = place + "/"
             return place + "/"
-    return None
+    return _loaded(name, frame) if level == 0 else None
+
+
+def _loaded(name: str, frame: Frame) -> str | None:
+    """A module that was loaded by its path and is now asked for by its bare name."""
+    if "." in name:
+        return None
+    return next((p for p in frame.path.modules if os.path.basename(p) == f"{name}.py"), None)
 
 
 def _below(name: str, package: str) -> bool:
