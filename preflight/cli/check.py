@@ -63,6 +63,10 @@ def run(words: list[str]) -> int:
     options = make_parser().parse_args(words)
     try:
         session = Session(options, arguments)
+        if options.node or session.here.node:
+            from preflight.cli.holding import hold_against
+
+            session = hold_against(options.node or session.here.node or "", options, arguments)
         session.validate()
         targets = read_outputs(options, session.here)
         if "-" in options.paths and options.fix and not options.diff:

@@ -104,8 +104,7 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
     from preflight.chain import check_source
     from preflight.cli.failure import describe
     from preflight.cli.holding import NodeSession
-    from preflight.cli.judgement import explain_silence, judge_node, obtain_node, status_of
-    from preflight.cli.options import split_names
+    from preflight.cli.judgement import obtain_node, status_of
     from preflight.cli.session import is_users
     from preflight.outcome import FileOutcome
     from preflight.source import Source
@@ -119,10 +118,6 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
         closed_environment=True,
         surroundings=request.surroundings._replace(exists=os.path.exists),
     )
-    select = split_names(options.select) or settings.select
-    findings = judge_node(
-        node, request.rules, select, (*settings.ignore, *split_names(options.ignore)), settings.severity
-    )
     source = Source(NAME, lay_out(command).encode("utf-8", "surrogateescape"))
     try:
         file = check_source(source, request)
@@ -130,7 +125,7 @@ def check_command(command: Sequence[str], options: argparse.Namespace, probe: Pr
         if is_users(error):
             raise
         file = FileOutcome(NAME, error=describe(error))
-    outcome = session.conclude([file], node=findings, node_error=explain_silence(node))
+    outcome = session.conclude([file])
     say(outcome, options, session)
     required = options.require_launch if options.require_launch is not None else settings.require_launch
     status = status_of(outcome, options.fail_on or settings.fail_on or "error")

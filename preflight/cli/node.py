@@ -121,19 +121,11 @@ def judge_all(
 ) -> tuple[Outcome, Settings]:
     """The machine and the scripts, as options and configs have it."""
     from preflight.cli.holding import NodeSession
-    from preflight.cli.judgement import explain_silence, judge_node
-    from preflight.cli.options import split_names
-    from preflight.cli.session import check_names
 
     session = NodeSession(options, arguments, node)
-    settings = session.here
-    rules = session.rules_of(settings)
-    select = split_names(options.select) or settings.select
-    ignore = (*settings.ignore, *split_names(options.ignore))
-    check_names((*select, *ignore), rules)
-    findings = judge_node(node, rules, select, ignore, settings.severity)
+    session.validate()
     files = [session.check_file(found) for found in session.find(options.paths)] if options.paths else []
-    return session.conclude(files, node=findings, node_error=explain_silence(node)), settings
+    return session.conclude(files), session.here
 
 
 def conclude(node: Node, outcome: Outcome, options: argparse.Namespace, settings: Settings | None) -> int:

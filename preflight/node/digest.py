@@ -67,7 +67,7 @@ def _facts(node: Node) -> dict[str, str | None]:
         "cuda": None if node.cuda is None else f"{node.cuda // 1000}.{node.cuda % 1000 // 10}",
         "vbios": _all(node, lambda gpu: gpu.vbios),
         "memory": _all(node, lambda gpu: f"{gpu.memory_total >> 20} MiB" if gpu.memory_total else None),
-        "links": _all(node, lambda gpu: None if gpu.link_count is None else str(gpu.link_count)),
+        "links": _all(node, _links),
         "link version": _all(node, _link_version),
         "mig": _all(node, lambda gpu: None if gpu.mig is None else ("on" if gpu.mig else "off")),
         "ecc": _all(node, lambda gpu: None if gpu.ecc is None else ("on" if gpu.ecc else "off")),
@@ -84,6 +84,15 @@ def _all(node: Node, reading: Any) -> str | None:
     """The one value of all GPUs that tell it, or all values."""
     values = {value for gpu in node.usable if (value := reading(gpu)) is not None}
     return " and ".join(sorted(values)) or None
+
+
+def _links(gpu: Gpu) -> str | None:
+    """Links that are up, of those that the chip has."""
+    return (
+        f"{sum(link.state == 1 for link in gpu.links)} of {gpu.link_count}"
+        if gpu.link_count is not None
+        else None
+    )
 
 
 def _link_version(gpu: Gpu) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from preflight.node.model import GPU_IS_LOST, NO_PERMISSION, Fabric, Gpu, Node
+from preflight.node.model import GPU_IS_LOST, NO_PERMISSION, REMOTE_SWITCH, Fabric, Gpu, Node
 from preflight.node.nvml import NOT_NVML, fold_numbers
 from preflight.node.topology import Topology
 
@@ -181,28 +181,53 @@ def narrow_bus(node: Node) -> tuple[str, ...]:
 
 
 def links_down(node: Node) -> tuple[str, ...]:
-    """NVLinks that are down; where all links of all GPUs are, as without bridges, that is said by another list.
+    """GPUs with some NVLinks up and others down, where more should be up.
 
-    Bridged cards (A100 PCIe) without their bridge have every link down on every GPU: that is how they were built.
+    Not every link of a chip is wired (bridged cards, export variants), so that a link that is down says nothing by
+    itself: more are up on another GPU of the product, or the product on its switches uses more.  A GPU without any link
+    up is on another list.
     """
-    if all(link.state != 1 for gpu in node.usable for link in gpu.links):
-        return ()
+    most: dict[str | None, int] = {}
+    for gpu in node.usable:
+        most[gpu.name] = max(most.get(gpu.name, 0), _count_up(gpu))
     found = []
     for gpu in node.usable:
         down = [number for number, link in enumerate(gpu.links) if link.state == 0]
-        if down:
+        if down and 0 < _count_up(gpu) < max(most[gpu.name], _usual_links(gpu)):
             word = "link" if len(down) == 1 else "links"
             found.append((gpu.number, f"{word} {fold_numbers(down)} of {len(gpu.links)}"))
     return _fold(found)
 
 
+def _count_up(gpu: Gpu) -> int:
+    return sum(link.state == 1 for link in gpu.links)
+
+
+def _usual_links(gpu: Gpu) -> int:
+    """Links that the product uses on a board with switches; 0 where that is not known, or there is no switch."""
+    from preflight.node.profiles import find_product
+
+    product = find_product(gpu.name)
+    switched = any(link.state == 1 and link.remote_type == REMOTE_SWITCH for link in gpu.links)
+    return product.links if product is not None and switched else 0
+
+
 def without_nvlink(node: Node, topology: Topology) -> tuple[int, ...]:
-    """GPUs that stand alone while others of the same product reach each other over NVLink."""
+    """GPUs that stand alone while others of the same product reach each other over NVLink.
+
+    Among bridged cards one without a bridge is no fault; among GPUs of a board it is.
+    """
     if topology.domains is None:
         return ()
+    from preflight.node.profiles import find_product
+
     names = {gpu.number: gpu.name for gpu in node.usable}
     joined = {
-        names[index] for domain in topology.domains if len(domain.members) > 1 for index in domain.members
+        names[number]
+        for domain in topology.domains
+        if len(domain.members) > 1
+        for number in domain.members
+        if domain.kind in ("switch", "fabric") or find_product(names[number]) is not None
     }
     return tuple(
         sorted(

@@ -20,7 +20,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "profiles")
 
 
 class Entry(NamedTuple):
-    """What the index says of a `--gpu` name; memory in GiB, `domain` in GPUs."""
+    """What the index says of a `--gpu` name: memory in GiB, `domain` in GPUs, `links` used on a board with switches."""
 
     profile: str | None
     products: tuple[str, ...]
@@ -28,6 +28,7 @@ class Entry(NamedTuple):
     memory: int
     gpus_per_node: int
     domain: int
+    links: int = 0
 
 
 def read_index() -> dict[str, Entry]:
@@ -42,6 +43,7 @@ def read_index() -> dict[str, Entry]:
             entry["memory"],
             entry["gpus_per_node"],
             entry["domain"],
+            entry.get("links", 0),
         )
         for name, entry in content.items()
     }

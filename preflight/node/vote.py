@@ -38,7 +38,7 @@ BALLOTS: Mapping[str, Ballot] = {
     "gpus": Ballot(
         "error", "number of GPUs", "drain the node: a GPU is missing; look for Xid 79 in the kernel log"
     ),
-    "links": Ballot("error", "NVLinks of a GPU", "drain the node and reset all its GPUs together"),
+    "links": Ballot("error", "NVLinks up", "drain the node and reset all its GPUs together"),
     "link version": Ballot("error", "NVLink version", "drain the node and reset all its GPUs together"),
     "graph": Ballot("error", "NVLink wiring", "compare preflight node on this node with one of the others"),
     "memory": Ballot(

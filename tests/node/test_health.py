@@ -35,6 +35,12 @@ PLANTED = [
     ("gpus.1.fabric.health_mask=169", "node_gpus_fabric_unhealthy", ("1 (degraded bandwidth)",)),
     ("gpus.1.fabric.health_mask=682", "node_gpus_fabric_unhealthy", ("1 (incorrect configuration)",)),
     ("gpus.1.links.0.state=0 gpus.1.links.1.state=0", "node_gpus_links_down", ("1 (links 0-1 of 18)",)),
+    ("gpus.*.links.3.state=0", "node_gpus_links_down", ("0-7 (link 3 of 18)",)),
+    ("gpus.*.links.3.state=0 gpus.*.name=Unheard-of", "node_gpus_links_down", ()),
+    (
+        "gpus.*.links.3.state=0 gpus.*.name=Unheard-of gpus.5.links.4.state=0",
+        "node_gpus_links_down", ("5 (links 3-4 of 18)",),
+    ),
     ("gpus.*.links.*.state=0", "node_gpus_links_down", ()),
     ("gpus.*.links.*.state=0", "node_gpus_all_links_down", ()),
     ("gpus.3.memory_used=900000000", "node_gpus_memory_unexplained", ()),
@@ -75,6 +81,33 @@ def test_bridged_cards_without_their_bridge_are_no_fault() -> None:
     assert facts["node_gpus_links_down"] == ()
     assert facts["node_gpus_all_links_down"] == ()
     assert facts["node_nvlink_domain"] == 1
+
+
+def test_a_card_without_a_bridge_among_bridged_ones_is_no_fault() -> None:
+    text = "a100-pcie-pairs gpus.6.links.*.state=0 gpus.7.links.*.state=0"
+    facts = node_facts(build_node(text))
+    assert facts["node_gpus_links_down"] == ()
+    assert facts["node_gpus_without_nvlink"] == ()
+    assert facts["node_nvlink_domains"] == (2, 2, 2, 1, 1)
+
+
+def test_a_bridge_with_a_dead_link_is_a_fault() -> None:
+    text = "a100-pcie-pairs gpus.6.links.3.state=0 gpus.7.links.3.state=0"
+    assert node_facts(build_node(text))["node_gpus_links_down"] == ("6-7 (link 3 of 12)",)
+
+
+def test_a_gpu_of_a_board_without_links_is_a_fault() -> None:
+    node = build_node("hgx-h100-x4 gpus.2.links.*.state=0")
+    dead = node.gpus[2].bus_id
+    gpus = tuple(
+        gpu._replace(
+            links=tuple(link._replace(state=0) if link.remote == dead else link for link in gpu.links)
+        )
+        for gpu in node.gpus
+    )
+    facts = node_facts(node._replace(gpus=gpus))
+    assert facts["node_gpus_without_nvlink"] == (2,)
+    assert facts["node_gpus_links_down"] == ()
 
 
 def test_an_a100_board_with_a_dead_fabric_manager_is_one() -> None:
