@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import random
 import resource
 import subprocess
@@ -427,3 +428,24 @@ def test_clush_brings_the_frames(machine: MachineMaker, installed: Path, tmp_pat
     found = {f["rule"]: f["hosts"] for f in json.loads(done.stdout)["findings"]}
     assert found == {"fleet-no-answer": ["n9"], "fleet-nvml-silent": ["n3"], "fleet-gpus-odd": ["n6"]}
     assert done.returncode == 3
+
+
+def test_progress_is_shown_on_a_terminal_and_the_verdict_is_not_disturbed() -> None:
+    """Standard error is a terminal, standard output a pipe: the bar counts there, the text here is plain."""
+    text = b"".join(frame for n in (1, 2, 3) for frame in make_frames(digest(f"n{n}")))
+    controller, terminal = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "preflight", "fleet", "gather", "--expect", "n[1-4]"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm"},
+        )  # fmt: skip
+        os.close(terminal)
+        out, _ = process.communicate(text, timeout=30)
+        shown = os.read(controller, 1 << 16).decode()
+    finally:
+        os.close(controller)
+    assert "3/4" in shown
+    assert "nodes" in shown
+    assert "\x1b" not in out.decode()
+    assert "3 of 4 nodes answered" in out.decode()

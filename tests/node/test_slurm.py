@@ -24,7 +24,10 @@ from .fake import write_profile
 
 NODES = 16
 DEADLINE = 3
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+pytestmark = [
+    pytest.mark.skipif(why_not() is not None, reason=why_not() or ""),
+    pytest.mark.xdist_group("slurm"),
+]
 
 
 def recipe(name: str) -> str:
