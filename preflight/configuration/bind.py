@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from preflight.configuration.code import bind_code
 from preflight.configuration.model import Bound, Configuration, Value
-from preflight.configuration.parse import Parsed, default_of, parse_words, show
-from preflight.configuration.problems import describe_faults
+from preflight.configuration.parse import Fault, Parsed, default_of, parse_words, show
+from preflight.configuration.problems import describe_faults, speaks_of_fork
 from preflight.execution import Word
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
@@ -47,31 +47,61 @@ def bind_launch(
     origin = find_origin(launch)
     if not origin.based:
         return (Configuration(launch, None, table.release, {}, (), False, assumed),)
-    program = find_program(origin, table)
-    if program is None and origin.own and not origin.fork:
-        origin = origin._replace(fork=f"{table.release} has no program of this name")
-    known = extend(table, program.options) if program is not None and program.options else table
-    parsed = parse_words(launch.argv, known)
-    unknown = [fault.flag for fault in parsed.faults if fault.kind in ("unknown", "extra")]
-    defaults = dict(program.defaults) if program is not None else {}
-    if unknown and files is not None:
-        explained = explain_flags(launch, known, tuple(unknown), files)
-        if explained.options:
-            known = extend(known, explained.options)
-            parsed = parse_words(launch.argv, known)
-        if explained.fork and not origin.fork:
-            origin = origin._replace(fork=explained.fork)
-    opening = next(iter((*parsed.openings, *hidden_openings(launch))), None)
-    absence = Absence(opening, not origin.own, defaults)
-    values = Settings(parsed, known, absence)
-    problems = describe_faults(parsed.faults, known, origin, launch)
+    reading = read_line(launch, table, origin, files, assumed=assumed)
+    problems = describe_faults(reading.faults, reading.table, reading.origin, launch)
+    opening = next(iter((*reading.parsed.openings, *hidden_openings(launch))), None)
+    foreign = not origin.own or bool(reading.origin.fork)
+    values = Settings(reading.parsed, reading.table, Absence(opening, foreign, reading.defaults))
     return (Configuration(launch, None, table.release, values, problems, True, assumed),)
+
+
+class Reading(NamedTuple):
+    """A command line as the program's own parser takes it, as far as that is known."""
+
+    parsed: Parsed
+    table: Table
+    origin: Origin
+    defaults: Mapping[str, Value]
+    faults: tuple[Fault, ...]
+
+
+def read_line(
+    launch: Launch, table: Table, origin: Origin, files: Files | None, *, assumed: bool = False
+) -> Reading:
+    """Bind the command line; where a fault may come from the program's own flags, look for its code."""
+    shipped = find_program(origin, table)
+    if shipped is None and origin.own and not origin.fork:
+        origin = origin._replace(fork=f"{table.release} has no program of this name")
+    options = shipped.options if shipped is not None else ()
+    defaults = shipped.defaults if shipped is not None else {}
+    known = extend(table, options)
+    parsed = parse_words(launch.argv, known)
+    doubtful = tuple(fault.flag for fault in parsed.faults if is_doubtful(fault, options))
+    seen = False
+    if doubtful and files is not None:
+        explained = explain_flags(launch, table, doubtful, files)
+        if explained.program is not None and explained.program.complete:
+            seen, options, defaults = True, (), explained.program.defaults
+        if seen or explained.options:
+            known = extend(table, (*options, *explained.options))
+            parsed = parse_words(launch.argv, known)
+        origin = origin._replace(fork=origin.fork or explained.fork)
+    if origin.own and not origin.fork and speaks_of_fork(parsed.faults, known):
+        origin = origin._replace(fork="several of its flags are in no release of Megatron")
+    sure = seen or not assumed
+    faults = tuple(fault for fault in parsed.faults if fault.kind != "required" or sure)
+    return Reading(parsed, known, origin, defaults, faults)
+
+
+def is_doubtful(fault: Fault, options: tuple[Option, ...]) -> bool:
+    """Whether the program's own code may say otherwise."""
+    return fault.kind in ("unknown", "extra", "required") or fault.option in options
 
 
 @lru_cache(maxsize=64)
 def extend(table: Table, options: tuple[Option, ...]) -> Table:
     """The table with further options; paths through a script ask for the same ones again and again."""
-    return table.extended(options)
+    return table.extended(options) if options else table
 
 
 def find_program(origin: Origin, table: Table) -> Program | None:
@@ -162,8 +192,8 @@ def read_elsewhere(parsed: Parsed) -> Elsewhere | None:
 def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
     """A setting that no flag gives.
 
-    In an open line a switch may still be given, and a value is assumed not to be.  A program that is not Megatron's
-    may fill in what has no default.
+    In an open line a switch may still be given, and a value is assumed not to be.  A program that is not Megatron's may
+    turn switches on and fill in what has no default.
     """
     name, value = bound.destination, bound.value
     if value is None and name in absence.defaults:
@@ -175,8 +205,8 @@ def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
         assumed = (Assumption(option.strings[0], show(value), word.span),)
         unknown = Unknown("program", option.strings[0]) if absence.foreign and value is None else None
         return Bound(name, value, "default", unknown, (), assumed)
-    if absence.foreign and value is None:
-        return Bound(name, None, "default", Unknown("program", option.strings[0]))
+    if absence.foreign and (value is None or option.action in SWITCHES):
+        return Bound(name, value, "default", Unknown("program", option.strings[0]))
     return bound if value is bound.value else Bound(name, value, "default")
 
 

@@ -33,10 +33,7 @@ def describe_faults(
 ) -> tuple[Remark, ...]:
     """The remarks about a command line."""
     found = [fault for fault in faults if not NEGATIVE.match(fault.flag)]
-    strangers = [fault for fault in found if fault.kind == "unknown" and is_stranger(fault.flag, table)]
     fork = origin.fork
-    if origin.own and not fork and len({fault.flag for fault in strangers}) >= SEVERAL:
-        fork = "several of its flags are in no release of Megatron"
     writer = Writer(table, launch, origin.own and not fork)
     remarks = [remark for fault in found for remark in writer.write(fault)]
     unchecked = [fault for fault in found if fault.kind == "unknown" and id(fault) not in writer.told]
@@ -45,6 +42,12 @@ def describe_faults(
         values = {"flags": flags, "count": len(flags), "program": writer.program, "because": fork}
         remarks.append(writer.remark("unchecked-flags", unchecked[0].words[:1], values))
     return tuple(remarks)
+
+
+def speaks_of_fork(faults: Iterable[Fault], table: Table) -> bool:
+    """Several flags that Megatron never had: one is a slip, more belong to somebody."""
+    unknown = {fault.flag for fault in faults if fault.kind == "unknown"}
+    return len(unknown) >= SEVERAL and sum(is_stranger(flag, table) for flag in unknown) >= SEVERAL
 
 
 def is_stranger(flag: str, table: Table) -> bool:

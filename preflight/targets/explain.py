@@ -26,10 +26,11 @@ _parsers: dict[str, tuple[Option, ...]] = {}
 
 
 class Explained(NamedTuple):
-    """Options beyond the table's, and what says that a fork runs."""
+    """Options beyond the table's, the program whose file was found, and what says that a fork runs."""
 
     options: tuple[Option, ...] = ()
     fork: str = ""
+    program: Program | None = None
 
 
 def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: Files) -> Explained:
@@ -41,6 +42,7 @@ def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: F
     folders = tuple(list_folders(launch, files))
     options: list[Option] = []
     fork = ""
+    program = None
     path = locate_program(launch, files, folders)
     if path is not None:
         key = (path, folders)
@@ -52,7 +54,7 @@ def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: F
         fork = read_fork_sign(path, files)
     known = {text for option in options for text in option.strings}
     if not any(flag not in known for flag in flags):
-        return Explained(tuple(options), fork)
+        return Explained(tuple(options), fork, program)
     checkout = find_checkout(launch, files)
     if checkout is not None:
         if checkout not in _parsers:
@@ -62,7 +64,7 @@ def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: F
         if any(flag in option.strings for option in more for flag in flags):
             options += more
             fork = fork or "the checkout beside it has flags of its own"
-    return Explained(tuple(options), fork)
+    return Explained(tuple(options), fork, program)
 
 
 def list_folders(launch: Launch, files: Files) -> Iterator[str]:

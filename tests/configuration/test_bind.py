@@ -207,3 +207,34 @@ def test_the_program_s_own_code_explains_its_flags() -> None:
     line = "--tensor-model-parallel-size 2 --our-mixer a --rollout-engines 2"
     assert kinds(bind(line, "train.py", folder=FLAGS / "fork")) == []
     assert kinds(bind(line, "train.py")) == ["unchecked-flags"]
+
+
+def test_what_a_program_requires_is_told_only_where_its_parser_is_known(tmp_path: Path) -> None:
+    launch = make_launch(["--freeze-LM"], "examples/multimodal/train.py")
+    table = load_table("core_v0.19.0")
+    (known,) = bind_launch(launch, table)
+    (assumed,) = bind_launch(launch, table, assumed=True)
+    assert set(kinds(known)) == {"required-flag"}
+    assert kinds(assumed) == []
+    program = tmp_path / "examples" / "multimodal" / "train.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "from megatron.training import pretrain\n"
+        "def add(parser):\n"
+        "    parser.add_argument('--freeze-LM', action='store_true')\n"
+        "    return parser\n"
+        "pretrain(None, None, None, None, extra_args_provider=add)\n"
+    )
+    (own,) = bind_launch(launch, table, Files(str(tmp_path), (str(tmp_path),)))
+    assert kinds(own) == []
+
+
+def test_a_program_that_cannot_be_followed_keeps_the_shipped_flags(tmp_path: Path) -> None:
+    (tmp_path / "pretrain_gpt.py").write_text(
+        "from megatron.training import pretrain\n"
+        "from megatron.post_training.arguments import add_modelopt_args\n"
+        "pretrain(None, None, None, None, extra_args_provider=add_modelopt_args)\n"
+    )
+    assert kinds(bind("--export-kd-teacher-load x --lr-scheduler cosine", folder=tmp_path)) == [
+        "unknown-flag"
+    ]
