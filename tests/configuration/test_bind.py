@@ -100,6 +100,7 @@ def test_another_program_may_fill_in_what_has_no_default() -> None:
     values = bind("--tensor-model-parallel-size 2", "finetune_ours.py").values
     assert values["num_layers"].unknown is not None
     assert values["num_layers"].unknown.reason == "program"
+    assert values["sequence_parallel"].unknown is not None, "it may turn a switch on"
     assert (values["pipeline_model_parallel_size"].value, values["pipeline_model_parallel_size"].unknown) == (
         1,
         None,
