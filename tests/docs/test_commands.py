@@ -1,8 +1,8 @@
 """Every command in the documentation is run, and prints what the page says.
 
 A fence marked `console` holds commands after `$ ` (continued lines after `> `) and what they print.  A line of three
-dots stands for any lines.  The commands of a fence share a shell, those of a page a folder: a copy of `fixtures/project`
-under git.  Any other fence whose first line is `# FILE: name` is written to that file.
+dots stands for any lines.  The commands of a fence share a shell, those of a page a folder: a copy of
+`fixtures/project` under git.  Any other fence whose first line is `# FILE: name` is written to that file.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ def read_steps(text: str) -> list[Step]:
 
 
 def matches(wanted: list[str], got: list[str]) -> bool:
-    """Whether lines match; a line of three dots matches any number of lines."""
+    """Whether lines match; three dots match any text, on a line of their own any number of lines."""
     if not wanted:
         return not got
     if wanted[0].strip() == "...":
         return any(matches(wanted[1:], got[skip:]) for skip in range(len(got) + 1))
-    return bool(got) and wanted[0].rstrip() == got[0].rstrip() and matches(wanted[1:], got[1:])
+    line = ".*".join(re.escape(part) for part in wanted[0].rstrip().split("..."))
+    return bool(got) and bool(re.fullmatch(line, got[0].rstrip())) and matches(wanted[1:], got[1:])
 
 
 def make_project(folder: Path) -> dict[str, str]:
