@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from preflight.configuration.bind import bind_launch
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic
+from preflight.engine.load import load_rules
 from preflight.engine.rule import RuleSet
 from preflight.engine.run import Failure, Subject, run_rules
-from preflight.engine.load import load_rules
 from preflight.engine.shipped import CHECKOUT_RULES
 from preflight.execution import Word
 from preflight.facts.catalogue import fact_types

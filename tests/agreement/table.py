@@ -78,9 +78,8 @@ def print_false(rows: list[Case]) -> None:
     for case in rows:
         if case.called_wrong and not case.refused:
             names = [f"{f.rule}: {f.message}" for f in case.answer.errors]
-            print(
-                f"  {case.row['version']} {case.row.get('id') or case.row.get('probe')}: {names} {case.row.get('mutation', '')}"
-            )
+            name = case.row.get("id") or case.row.get("probe")
+            print(f"  {case.row['version']} {name}: {names} {case.row.get('mutation', '')}")
 
 
 def print_later(rows: list[Case]) -> None:
