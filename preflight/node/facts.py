@@ -18,6 +18,16 @@ from preflight.record import NamedTuple
 GIB = 1 << 30
 
 
+BINDINGS = (
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_NTASKS_PER_GPU",
+    "SLURM_TRES_PER_TASK",
+    "SLURM_TRES_BIND",
+    "SLURM_GPU_BIND",
+)
+"""Variables of a job step whose tasks each see a part of what the step was given."""
+
+
 class View(NamedTuple):
     """A node as the formulas see it: `visible` are the GPUs that a job started here gets."""
 
@@ -72,7 +82,9 @@ def list_visible(node: Node) -> tuple[Gpu, ...]:
 
 
 def count_scheduled(node: Node) -> int | None:
-    """How many GPUs the scheduler says it gave; None where it says nothing."""
+    """How many GPUs the scheduler gave to this process; None where it does not say, or gave each task its own."""
+    if any(name in node.scheduler for name in BINDINGS):
+        return None
     for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
         text = node.scheduler.get(name)
         if text:

@@ -24,6 +24,11 @@ SCHEDULER_VARIABLES = (
     "SLURM_PROCID",
     "SLURMD_NODENAME",
     "SLURM_SCRIPT_CONTEXT",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_NTASKS_PER_GPU",
+    "SLURM_TRES_PER_TASK",
+    "SLURM_TRES_BIND",
+    "SLURM_GPU_BIND",
 )
 PACKAGES = {
     "torch": "torch",
@@ -58,7 +63,10 @@ def read_machine(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_pci(root: str) -> tuple[str, ...]:
-    """Bus ids of the NVIDIA GPUs that the kernel sees, in order."""
+    """Bus ids of the NVIDIA GPUs on the bus that NVML should list, in order.
+
+    Not those that another driver has on purpose (vfio-pci passes them to virtual machines), nor virtual functions.
+    """
     folder = os.path.join(root, "sys/bus/pci/devices")
     found = []
     try:
@@ -66,11 +74,23 @@ def read_pci(root: str) -> tuple[str, ...]:
     except OSError:
         return ()
     for name in names:
-        if _line(os.path.join(folder, name, "vendor")) != NVIDIA:
+        device = os.path.join(folder, name)
+        if _line(os.path.join(device, "vendor")) != NVIDIA:
             continue
-        if _line(os.path.join(folder, name, "class"))[:6] in DISPLAY_CLASSES:
+        if _line(os.path.join(device, "class"))[:6] in DISPLAY_CLASSES and not _is_elsewhere(device):
             found.append(name.lower())
     return tuple(found)
+
+
+def _is_elsewhere(device: str) -> bool:
+    """Whether a device is a virtual function, or belongs to another driver than NVIDIA's."""
+    if os.path.lexists(os.path.join(device, "physfn")):
+        return True
+    try:
+        driver = os.path.basename(os.readlink(os.path.join(device, "driver")))
+    except OSError:
+        return False  # no driver at all: NVIDIA's has lost it, or was never loaded
+    return driver != "nvidia"
 
 
 def read_narrowing(root: str, environment: Mapping[str, str], in_job: bool) -> str | None:

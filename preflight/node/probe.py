@@ -28,6 +28,7 @@ DEADLINE = 20.0
 SETTLING = 5.0
 """Seconds that a fabric which says "in progress" is given to finish, within the deadline."""
 GRACE = 0.5
+PR_SET_PDEATHSIG = 1
 
 
 class Probe(NamedTuple):
@@ -80,6 +81,7 @@ def _answer(sender: int, deadline: float, calls: bool) -> None:
     """The child: nothing of the parent's files but the pipe, then NVML, then the answer."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _die_with_parent()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -93,6 +95,14 @@ def _answer(sender: int, deadline: float, calls: bool) -> None:
     sent = 0
     while sent < len(payload):
         sent += os.write(sender, payload[sent : sent + 65536])
+
+
+def _die_with_parent() -> None:
+    """Where the parent is killed, a child that hangs in the driver must not stay behind."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def _read(log: list[Any] | None, settled: float) -> dict[str, Any]:

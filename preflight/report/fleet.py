@@ -97,6 +97,10 @@ def describe_fleet(fleet: Fleet, collection: Collection, version: str) -> dict[s
             }
             for verdict in fleet.verdicts
         ],
+        "nodes": {
+            host: {"silence": digest.silence, "seconds": digest.seconds, "facts": dict(digest.facts)}
+            for host, digest in sorted(collection.digests.items())
+        },
         "cliques": {key: dict(hosts) for key, hosts in fleet.cliques.items()},
         "votes": {
             product: {fact: dict(c) for fact, c in facts.items()} for product, facts in fleet.votes.items()

@@ -170,6 +170,7 @@ def test_cuda_visible_devices_narrows_as_cuda_does(text: str) -> None:
         ({"SLURM_JOB_GPUS": "0-3,6"}, 5),
         ({"SLURM_STEP_GPUS": "0,1", "SLURM_JOB_GPUS": "0-7"}, 2),
         ({"SLURM_GPUS_ON_NODE": "8"}, 8),
+        ({"SLURM_STEP_GPUS": "0-7", "SLURM_GPUS_PER_TASK": "1"}, None),
         ({"SLURM_JOB_GPUS": "h100:4"}, None),
         ({"SLURM_GPUS_ON_NODE": "many"}, None),
     ],
