@@ -30,7 +30,7 @@ _preflight() {
     esac
     ;;
   node)
-    options='-h --help --deadline --expect-gpus --record --frames --out-dir --target --te --nodes --gpus-per-node --gpu --nvlink-domain --node --env --closed-env --strict-env --arg --root --source-path --select --ignore --fail-on --strict --require-launch --no-ignores --baseline --write-baseline --exit-zero --config --isolated --output --show --color -v --verbose -q --quiet'
+    options='-h --help --deadline --expect-gpus --record --host --frames --out-dir --target --te --nodes --gpus-per-node --gpu --nvlink-domain --node --env --closed-env --strict-env --arg --root --source-path --select --ignore --fail-on --strict --require-launch --no-ignores --baseline --write-baseline --exit-zero --config --isolated --output --show --color -v --verbose -q --quiet'
     case $previous in
     --target) values='core_v0.5.0 core_v0.6.0 core_v0.7.0 core_r0.8.0 core_v0.9.0 core_v0.10.0 core_v0.11.0 core_v0.12.0 core_v0.13.1 core_v0.14.0 core_v0.15.3 core_v0.16.1 core_v0.17.1 core_v0.18.2 core_v0.19.0 main all' ;;
     --gpu) values='p100 v100 t4 a100 a100-40gb a800 a30 a10 a40 rtx3090 l4 l40 l40s l20 rtx4090 h20 h100 h800 h200 gh200 b200 gb200 b300 gb300' ;;

@@ -73,6 +73,7 @@ complete -c preflight -n '__fish_seen_subcommand_from node' -s h -l help -d 'sho
 complete -c preflight -n '__fish_seen_subcommand_from node' -l deadline -r -d 'seconds for NVML (default: 20)'
 complete -c preflight -n '__fish_seen_subcommand_from node' -l expect-gpus -r -d 'GPUs that the node must have'
 complete -c preflight -n '__fish_seen_subcommand_from node' -l record -r -d 'write what was read, every NVML call included'
+complete -c preflight -n '__fish_seen_subcommand_from node' -l host -r -d 'the name that this node answers by (default: its own)'
 complete -c preflight -n '__fish_seen_subcommand_from node' -l frames -d 'print short lines for preflight fleet gather'
 complete -c preflight -n '__fish_seen_subcommand_from node' -l out-dir -r -d 'write DIR/HOST.json for preflight fleet gather'
 complete -c preflight -n '__fish_seen_subcommand_from node' -l target -x -a 'core_v0.5.0 core_v0.6.0 core_v0.7.0 core_r0.8.0 core_v0.9.0 core_v0.10.0 core_v0.11.0 core_v0.12.0 core_v0.13.1 core_v0.14.0 core_v0.15.3 core_v0.16.1 core_v0.17.1 core_v0.18.2 core_v0.19.0 main all' -d 'Megatron release: 0.15.3, 0.15, core_r0.8.0, main, all'

@@ -186,7 +186,7 @@ title  = "as our cluster wants it"
 base   = true
 script = '''
 export CUDA_DEVICE_MAX_CONNECTIONS=1
-torchrun --nproc-per-node 8 pretrain_gpt.py "${BASE[@]}" --tensor-model-parallel-size 8 --sequence-parallel \\\\
+torchrun --nproc-per-node 8 pretrain_gpt.py "${BASE[@]}" --tensor-model-parallel-size 8 --sequence-parallel \\
     --use-distributed-optimizer
 '''
 

@@ -113,7 +113,7 @@ def _launch(settled: Settled, mask: Mask) -> dict[str, Any]:
 def list_facts(given: Mapping[str, Any], facts: Mapping[str, Fact]) -> list[str]:
     """The facts worth showing: the key ones, those that the user gave, and those that follow from them."""
     names = dict.fromkeys(name for name in KEY_FACTS)
-    names.update(dict.fromkeys(name for name, bound in given.items() if bound.given or bound.unknown))
+    names.update(dict.fromkeys(name for name, bound in given.items() if bound.given))
     for name in facts:
         if name not in names and name not in given:
             fact = facts[name]
@@ -161,7 +161,7 @@ def _follows_secret_flag(previous: str, entry: Mapping[str, Any]) -> bool:
 
 
 def _word(word: Word, own: Source, mask: Mask) -> dict[str, Any]:
-    text, known = word.text.display(), word.text.known
+    text, known = as_written(word.text), word.text.known
     shown = mask.text(text)
     entry: dict[str, Any] = {"text": shown, "known": known and shown == text}
     if not known:
@@ -178,6 +178,15 @@ def _word(word: Word, own: Source, mask: Mask) -> dict[str, Any]:
     if origin:
         entry["origin"] = [{**_position(span, own), "text": mask.text(words)} for span, words in origin]
     return entry
+
+
+def as_written(text: Text) -> str:
+    """A value with its unknown parts as they stand in the script: `/ckpt/${DATE}`."""
+    parts = []
+    for piece in text.pieces:
+        written = piece.span.resolve().text if piece.unknown is not None else ""
+        parts.append(written if written[:1] in ("$", "`") and len(written) <= 200 else piece.text)
+    return "".join(parts)
 
 
 def _origin(text: Text, own: Source) -> list[tuple[Span, str]]:
