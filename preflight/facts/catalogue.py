@@ -36,7 +36,7 @@ def _read(text: str, origin: str) -> list[Entry]:
 LAUNCH = """
 release | str | - | the Megatron release that is checked against
 program | str | - | file name of the program that is launched
-launcher | str | - | what starts the processes: torchrun, srun, deepspeed, python, ...
+launcher | str | - | what starts the processes: torchrun, srun, deepspeed, python and others
 launcher_world_size | int | ranks | ranks that the launcher itself starts
 nnodes | int | nodes | nodes of the launch: the launcher's count, else --nodes
 processes_per_node | int | ranks | ranks of each node: the launcher's count, else --gpus-per-node

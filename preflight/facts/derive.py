@@ -65,6 +65,10 @@ class Facts(Mapping[str, Fact]):
             fact = self._final[name] = self.find(name, 1 << 30)
         return fact
 
+    def get(self, name: str, default: object = None) -> Fact:
+        """Every name has a fact, so that a default is never taken."""
+        return self[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter({**self.configuration.values, **self.given, **dict.fromkeys(self.steps)})
 

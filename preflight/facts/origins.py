@@ -15,6 +15,8 @@ from preflight.values import Assumption, Piece, Text, Unknown
 
 def describe_bound(bound: Bound) -> Fact:
     """The fact of a destination as the command line gives it."""
+    if not bound.words and bound.unknown is None:
+        return Fact(bound.destination, bound.value, bound.origin, (), bound.assumptions)
     evidence = _describe_words(bound)
     assumptions = tuple(
         dict.fromkeys(bound.assumptions + tuple(a for word in bound.words for a in word.text.assumptions))

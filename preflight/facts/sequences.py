@@ -6,8 +6,11 @@ where the text is not one.  Nothing is evaluated as code, and no result grows wi
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
 
 LONGEST = 100_000
 SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
@@ -20,6 +23,8 @@ def parse_frequency(text: str) -> int | tuple[int, ...] | None:
     try:
         if "[" not in text:
             return int(text)
+        import ast
+
         result = _compute(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -29,6 +34,8 @@ def parse_frequency(text: str) -> int | tuple[int, ...] | None:
 
 
 def _compute(node: ast.expr) -> object:
+    import ast
+
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.List):

@@ -5,7 +5,6 @@ In: model sizes and parallel sizes.  Out: shares by rank, the padded vocabulary.
 
 from __future__ import annotations
 
-import json
 from math import prod
 
 from preflight.configuration.model import Value
@@ -110,6 +109,8 @@ def _describe(at: Reader) -> dict[str, object]:
     text = at.text("heterogeneous_layers_config_encoded_json")
     if text is None:
         raise AbsentError("heterogeneous_layers_config_encoded_json")
+    import json
+
     try:
         described = json.loads(text)
     except (ValueError, RecursionError):
