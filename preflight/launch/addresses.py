@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from preflight.execution import Remark
+from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
-from preflight.launch.rendezvous import Placed, read_node_rank, read_rendezvous
+from preflight.launch.rendezvous import Placed, Rendezvous, read_node_rank, read_rendezvous
 from preflight.values import Text
 
 _RANDOM = re.compile(r"\bRANDOM\b|\bSRANDOM\b|\bshuf\b|\buuidgen\b|/proc/sys/kernel/random|\$\$|\$\{?BASHPID")
@@ -38,8 +38,11 @@ def notice_addresses(launch: Launch) -> Iterable[Remark]:
         for what, place in (("MASTER_PORT", meeting.port), ("the rendezvous id", name)):
             if _is_drawn(place[0]) and runs_everywhere(launch, place[0]):
                 yield _remark("port-drawn-per-task", launch, place, {"what": what})
-    if not several:
+    yield from _notice_numbers(launch, meeting, nodes)
+    if not several or nodes is None:
         return
+    if not launch.launcher.options.get("standalone"):
+        yield from _notice_missing_rank(launch, meeting, nodes)
     host = meeting.host[0]
     if host is None or host.known:
         return
@@ -50,6 +53,33 @@ def notice_addresses(launch: Launch) -> Iterable[Remark]:
         yield _remark("node-list-as-address", launch, meeting.host, {"variable": match.group(1)})
     elif _SUBMIT.match(shown):
         yield _remark("submit-host-as-address", launch, meeting.host, {"nodes": nodes})
+
+
+def _notice_numbers(launch: Launch, meeting: Rendezvous, nodes: int | None) -> Iterable[Remark]:
+    """A port that no machine has, and a rank that the number of nodes does not hold."""
+    port, place = meeting.port
+    number = (port.value or "").strip() if port is not None else ""
+    if number.isdigit() and int(number[:12]) > 65535:
+        yield Remark("port-out-of-range", place or launch.launcher.span, {"port": number})
+    rank, where = read_node_rank(launch)[0]
+    number = (rank.value or "").strip() if rank is not None else ""
+    static = meeting.backend[0] is None or meeting.backend[0].value == "static"
+    if nodes is not None and nodes > 1 and static and number.isdigit() and int(number[:12]) >= nodes:
+        related = launch.launcher.nodes.span
+        places = (Related(related, f"{nodes} nodes"),) if related is not None else ()
+        values = {"rank": int(number[:12]), "nodes": nodes, "last": nodes - 1}
+        yield Remark("node-rank-too-large", where or launch.launcher.span, values, places)
+
+
+def _notice_missing_rank(launch: Launch, meeting: Rendezvous, nodes: int) -> Iterable[Remark]:
+    """Several nodes that meet by rank, and no rank for this one."""
+    launcher = launch.launcher
+    program = launch.program.text.display() if launch.program is not None else ""
+    static = meeting.backend[0] is not None and meeting.backend[0].value == "static"
+    if static and "master_addr" in launcher.options and "node_rank" not in launcher.options:
+        rank = read_node_rank(launch)[0]
+        if rank[1] == launcher.span and not launcher.open and program.endswith(".py"):
+            yield Remark("node-rank-missing", launcher.nodes.span or launcher.span, {"nodes": nodes})
 
 
 def _is_drawn(text: Text | None) -> bool:

@@ -29,7 +29,7 @@ launcher_options | list[str] | - | options that the launcher is given
 wrappers | list[str] | - | commands around the launcher, outermost first
 standalone | bool | - | whether torchrun is told to rendezvous with itself alone
 node_rank | int | - | rank of this node as the launcher is told
-first_node_only | bool | - | whether the launch is written for the first node alone: its rank stands there as 0
+one_node_only | bool | - | whether the launch is written for one node alone: its rank stands there as a number
 node_rank_per_task | bool | - | whether the node's rank is taken from what the scheduler tells each task
 rdzv_backend | str | - | rendezvous backend of torchrun
 rendezvous_host | str | - | where the ranks meet: host
@@ -121,7 +121,13 @@ def _read_launcher(launch: Launch) -> Mapping[str, Reading]:
         "nproc_per_node": from_number(launcher.processes_per_node),
         "nnodes_minimum": low,
         "nnodes_maximum": high,
-        "launcher_options": Reading(tuple(sorted(launcher.options)), "launcher", launcher.span),
+        "launcher_options": Reading(
+            tuple(sorted(launcher.options)),
+            "launcher",
+            launcher.span,
+            launcher.kind,
+            launcher.open[0] if launcher.open else None,
+        ),
         "wrappers": Reading(tuple(layer.kind for layer in launch.wrappers), "launcher"),
         "standalone": Reading(
             "standalone" in launcher.options,
@@ -159,7 +165,7 @@ def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
             "launcher",
         ),
         "node_rank": from_text(*rank, "launcher", number=True),
-        "first_node_only": _read_first(launch, *rank),
+        "one_node_only": _read_one_node(launch, *rank),
         "node_rank_per_task": Reading(per_task[0], "launcher", rank[1], "", per_task[1]),
         "rdzv_backend": from_text(*meeting.backend, "launcher"),
         "rendezvous_host": from_text(*meeting.host, "launcher"),
@@ -167,11 +173,11 @@ def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
     }
 
 
-def _read_first(launch: Launch, rank: Text | None, span: Span | None) -> Reading:
-    """A rank of 0 that stands in the script is the first node's, unless srun runs the same words on several."""
+def _read_one_node(launch: Launch, rank: Text | None, span: Span | None) -> Reading:
+    """A rank that stands in the script is that of one node, unless srun runs the same words on several."""
     everywhere = any(layer.kind in {"srun", "pdsh", "mpirun"} for layer in launch.wrappers)
-    written = rank is not None and rank.value == "0" and not rank.assumptions and span != launch.launcher.span
-    return Reading(written and not everywhere, "launcher", span, "0")
+    written = rank is not None and rank.known and not rank.assumptions and span != launch.launcher.span
+    return Reading(written and not everywhere, "launcher", span, rank.display() if rank is not None else "")
 
 
 def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:

@@ -196,7 +196,7 @@ class _Search:
                 wrappers=command.layers,
                 header=command.header,
                 open=tuple(dict.fromkeys(u for word in start.argv if word.many for u in word.text.unknowns)),
-                remarks=(*command.remarks, *notice_options(start)),
+                remarks=(*command.remarks, *notice_options(start, not command.conditions)),
                 closed_environment=command.handed_to is None
                 and (self.context.closed_environment or command.closed),
                 directory=command.directory,

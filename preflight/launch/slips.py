@@ -16,8 +16,12 @@ from preflight.launch.start import Start
 from preflight.source import Span
 
 
-def notice_options(start: Start) -> Iterable[Remark]:
-    """What is odd about the options in front of the program."""
+def notice_options(start: Start, certain: bool) -> Iterable[Remark]:
+    """What is odd about the options in front of the program.
+
+    On a branch that may never be taken (`certain` is False) a missing value says little: often the branch is the one
+    in which a search for the value found nothing.
+    """
     starter = next((s for s in STARTERS.values() if s.kind == start.kind), None)
     if starter is None or start.plain:
         return
@@ -33,7 +37,7 @@ def notice_options(start: Start) -> Iterable[Remark]:
                 edits = _rename(span, given.spelling, near)
                 yield Remark("launcher-option-misspelt", span, values, edits=edits)
             continue
-        if (swallowed := _swallowed(given)) is not None:
+        if certain and (swallowed := _swallowed(given)) is not None:
             values = {"option": given.spelling, "next": swallowed, "launcher": start.kind}
             yield Remark("launcher-option-without-value", given.setting.span, values)
         before = seen.get(name)

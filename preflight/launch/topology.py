@@ -294,6 +294,12 @@ def read_actors(start: Start) -> Numbers | None:
     return nodes, each, multiply(nodes, each)
 
 
+def is_megatron_entry(start: Start) -> bool:
+    """Whether the program is a training that knows nothing of Ray."""
+    name = known_prefix(start.program.text) if start.program is not None else ""
+    return name.rsplit("/", 1)[-1].startswith("pretrain_")
+
+
 def _plain(start: Start, command: Command, context: Context) -> tuple[str, Numbers, dict[str, Setting]]:
     """python by itself: one process for each task of srun or mpirun, or a client of Ray, or one process."""
     actors = read_actors(start)
@@ -302,6 +308,10 @@ def _plain(start: Start, command: Command, context: Context) -> tuple[str, Numbe
     if command.handed_to is not None:
         handed = Number(None, "launcher", command.span, Unknown("code", command.handed_to))
         return "code", (handed, handed, handed), {}
+    if b"ray start" in command.span.resolve().source.data and not is_megatron_entry(start):
+        # The program is a client of the Ray cluster that the script starts.
+        workers = Number(None, "launcher", command.span, Unknown("program", "workers started by Ray"))
+        return "ray", (workers, workers, workers), {}
     for layer in reversed(command.layers):
         if layer.kind == "srun":
             step = complete_request(overlay(job_request(command), read_request(layer.options)))
