@@ -11,9 +11,9 @@ from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 
 from preflight.diagnostics import Diagnostic, Severity
-from preflight.engine.expression import list_names
 from preflight.engine.rule import Rule, RuleSet
 from preflight.engine.run import Subject, run_rules
+from preflight.engine.tree import list_names
 from preflight.facts.machine import describe_node
 from preflight.fingerprint import stamp
 from preflight.node.digest import Report

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from preflight.engine.expression import Tree
 from preflight.engine.functions import FUNCTIONS
+from preflight.engine.tree import Tree
 from preflight.facts.model import Fact
 
 

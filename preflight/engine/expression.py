@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from preflight.engine.functions import FUNCTIONS
-
-Tree = list[Any]
+from preflight.engine.tree import ExpressionError, Tree
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -24,15 +23,6 @@ OPERATORS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 GREATEST_EXPONENT = 64
 NUMBERS = ("int", "float")
-
-
-class ExpressionError(Exception):
-    """Why an expression cannot be used, and the column (from 0) at which that shows."""
-
-    def __init__(self, message: str, column: int = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        self.column = column
 
 
 def parse_expression(text: str, types: Mapping[str, str]) -> tuple[Tree, str]:
@@ -52,28 +42,6 @@ def parse_condition(text: str, types: Mapping[str, str]) -> Tree:
     if kind not in ("bool", "any"):
         raise ExpressionError(f"a condition must be true or false, this is of type {kind}")
     return tree
-
-
-def list_names(tree: Tree) -> list[str]:
-    """The names that a tree looks up, in order of appearance, without those bound inside it."""
-    found: dict[str, None] = {}
-
-    def walk(node: Any, bound: frozenset[str]) -> None:
-        if not isinstance(node, list) or not node:
-            return
-        if node[0] == "name":
-            if node[1] not in bound:
-                found[node[1]] = None
-        elif node[0] == "each":
-            walk(node[4], bound)
-            walk(node[2], bound | {node[3]})
-            walk(node[5], bound | {node[3]})
-        elif node[0] != "constant":
-            for part in node[1:] if isinstance(node[0], str) else node:
-                walk(part, bound)
-
-    walk(tree, frozenset())
-    return list(found)
 
 
 class _Reader:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from preflight.diagnostics import SEVERITIES
-from preflight.engine.expression import ExpressionError, parse_condition, suggest
+from preflight.engine.expression import parse_condition, suggest
 from preflight.engine.releases import parse_range
 from preflight.engine.remarks import BEYOND_EXAMPLES, REMARKS
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, parse_template
+from preflight.engine.tree import ExpressionError
 from preflight.record import NamedTuple
 
 FORM_KEYS = ("targets", "severity", "fails_at", "when", "require", "message", "help")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from preflight.diagnostics import Severity
-from preflight.engine.expression import Tree
 from preflight.engine.releases import Range
 from preflight.engine.template import Template
+from preflight.engine.tree import Tree
 from preflight.record import NamedTuple
 
 

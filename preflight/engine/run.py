@@ -11,11 +11,11 @@ from typing import Any
 
 from preflight.diagnostics import Diagnostic, Label, Undecided
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError
-from preflight.engine.expression import list_names
 from preflight.engine.mend import build_fix
 from preflight.engine.releases import Version, holds, parse_release
 from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
+from preflight.engine.tree import list_names
 from preflight.execution import Remark
 from preflight.facts.model import Fact
 from preflight.record import NamedTuple

@@ -5,14 +5,18 @@ In: folders of the user's rules.  Out: one `RuleSet`.  A wheel carries the rules
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from preflight.engine.compiled import read_compiled
 from preflight.engine.rule import RuleSet
 
-PACKAGE = Path(__file__).resolve().parent.parent
-CHECKOUT_RULES = PACKAGE.parent / "rules"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+CHECKOUT_RULES = os.path.join(os.path.dirname(PACKAGE), "rules")
 
 
 class RulesError(Exception):
@@ -25,12 +29,14 @@ class RulesError(Exception):
 
 def read_rules(types: Callable[[], Mapping[str, str]], folders: Sequence[Path] = ()) -> RuleSet:
     """All rules. `types` is asked only where TOML has to be read."""
-    shipped = read_compiled(PACKAGE / "compiled")
+    shipped = read_compiled(os.path.join(PACKAGE, "compiled"))
     if shipped is not None and not folders:
         return shipped
+    from pathlib import Path
+
     from preflight.engine.load import load_rules
 
-    own = [] if shipped is not None else [CHECKOUT_RULES]
+    own = [] if shipped is not None else [Path(CHECKOUT_RULES)]
     read, errors = load_rules([*own, *folders], types())
     missing = [f"{folder}: no such folder" for folder in folders if not folder.is_dir()]
     if errors or missing:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from preflight.engine.evaluate import Evaluation, Mark
-from preflight.engine.expression import ExpressionError, Tree, parse_expression
+from preflight.engine.tree import ExpressionError, Tree
 
 Template = list[str | Tree]
 LONGEST_LIST = 16
@@ -18,6 +18,8 @@ LONGEST_LIST = 16
 
 def parse_template(text: str, types: Mapping[str, str]) -> Template:
     """Split a message into literal text and expression trees."""
+    from preflight.engine.expression import parse_expression
+
     parts: Template = []
     literal, at = "", 0
     while at < len(text):

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation
-from preflight.engine.expression import ExpressionError, list_names, parse_condition, parse_expression
+from preflight.engine.expression import parse_condition, parse_expression
+from preflight.engine.tree import ExpressionError, list_names
 from preflight.facts.model import Blocker, Fact
 from preflight.values import Unknown
 

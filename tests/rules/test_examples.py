@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -20,12 +21,12 @@ TRIED = ("core_v0.5.0", "core_v0.12.0", "core_v0.15.3", "core_v0.19.0")
 
 @cache
 def read_rules() -> RuleSet:
-    rules, errors = load_rules([CHECKOUT_RULES], fact_types())
+    rules, errors = load_rules([Path(CHECKOUT_RULES)], fact_types())
     assert not errors, "\n".join(map(str, errors))
     return rules
 
 
-FAMILIES = sorted(path.parent.name for path in CHECKOUT_RULES.glob("*/family.toml"))
+FAMILIES = sorted(path.parent.name for path in Path(CHECKOUT_RULES).glob("*/family.toml"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
