@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ import subprocess
 import time
 from pathlib import Path
 
-PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "scontrol", "sinfo", "munged")
+PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "salloc", "scancel", "scontrol", "sinfo", "munged")
 SEARCH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -24,19 +25,23 @@ def why_not() -> str | None:
     if os.geteuid() != 0:
         return "a Slurm of one's own needs root"
     missing = [name for name in PROGRAMS if shutil.which(name, path=SEARCH) is None]
-    return f"{', '.join(missing)} not found: apt-get install slurm-wlm munge" if missing else None
+    return (
+        f"{', '.join(missing)} not found: apt-get install slurmctld slurmd slurm-client munge"
+        if missing
+        else None
+    )
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Ports that nobody listens on now, below those that outgoing connections are given."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as each, contextlib.suppress(OSError):
+            each.bind(("127.0.0.1", port))
+            if port not in found:
+                found.append(port)
+    return found
 
 
 class Cluster:
@@ -112,13 +117,14 @@ PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
             f"--seed-file={run}/munged.seed", "--num-threads=4",
         )  # fmt: skip
         self.wait(lambda: (run / "munge.sock").exists(), 10, "munged does not start")
-        configuration = str(self.folder / "slurm.conf")
-        self.spawn("slurmctld", "/usr/sbin/slurmctld", "-D", "-c", "-f", configuration)
+        self.spawn("slurmctld", "/usr/sbin/slurmctld", "-D", "-c", "-f", str(self.folder / "slurm.conf"))
         for number in range(1, self.nodes + 1):
-            name = f"n{number}"
-            (self.folder / "spool" / name).mkdir(exist_ok=True)
-            self.spawn(name, "/usr/sbin/slurmd", "-D", "-c", "-N", name, "-f", configuration)
+            self.start_node(f"n{number}")
         self.wait(lambda: self.count("idle") == self.nodes, 30, "not all nodes become idle")
+
+    def start_node(self, name: str) -> None:
+        (self.folder / "spool" / name).mkdir(exist_ok=True)
+        self.spawn(name, "/usr/sbin/slurmd", "-D", "-c", "-N", name, "-f", str(self.folder / "slurm.conf"))
 
     def spawn(self, name: str, *command: str) -> None:
         with open(self.folder / "log" / f"{name}.out", "wb") as out:

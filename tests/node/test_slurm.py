@@ -1,6 +1,6 @@
 """The recipes of docs/howto/slurm.md on a real Slurm: planted faults, a prolog, a health check, a job script.
 
-Needs root and Debian's slurm-wlm and munge; skipped with that sentence elsewhere.  Every process is ended by its id.
+Needs root, Debian's Slurm and munge; skipped with that sentence elsewhere.  Every process is ended by its id.
 """
 
 from __future__ import annotations
@@ -239,14 +239,17 @@ def test_files_on_shared_storage(site: Site) -> None:
 
 
 def test_every_planted_fault_is_named_and_no_good_node_is_blamed(site: Site) -> None:
-    """A missing GPU, an odd driver, a driver that hangs, a dead node, among sixteen; the last test: it kills a node."""
+    """A missing GPU, an odd driver, a driver that hangs, a dead node, among sixteen."""
     site.plant("n3", "hgx-h100 gpus.7=null")
     site.plant("n5", "hgx-h100 driver=550.54.15 cuda=12040")
     site.plant("n7", "hgx-h100", gpu__2__name="@60:x")
     job = site.allocate()
     site.cluster.kill("n9")
-    document, status, seconds = site.gather(site.probe_line(f"--jobid={job} -N{NODES}"))
-    site.cluster.run("scancel", job)
+    try:
+        document, status, seconds = site.gather(site.probe_line(f"--jobid={job} -N{NODES}"))
+    finally:
+        site.cluster.run("scancel", job)
+        site.cluster.start_node("n9")
     found = named(document)
     assert found.pop("fleet-no-answer") == ["n9"]
     assert found.pop("fleet-nvml-silent") == ["n7"]
