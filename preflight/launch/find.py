@@ -80,8 +80,6 @@ class _Search:
         for execution in script.executions:
             if not execution.words:
                 continue
-            if execution.words[0].text.value == "wait":
-                listener.wait()
             for launch in self.peel(begin_command(execution, outer, header)):
                 yield listener.start(launch, execution.background)
         for configuration in script.configurations:

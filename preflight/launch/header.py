@@ -40,6 +40,8 @@ NUMERIC = frozenset(
     }
 )
 REPEATABLE = frozenset({"mail_type", "comment"})
+MOST_LINES = 1000
+"""Directives that are read; nobody writes more."""
 _HERE = re.compile(rb"<<-?\s*(['\"\\]?)([A-Za-z_]\w*)")
 
 
@@ -62,6 +64,7 @@ def read_header(source: Source, unknowns: Mapping[int, Piece] | None = None) -> 
         return None
     early = [line for line in early if line.kind == kind]
     late = [line for line in lines if line.late and line.kind == kind]
+    early, late = early[:MOST_LINES], late[:MOST_LINES]
     grammar = _grammar(kind)
     components: list[list[Given]] = [[]]
     for line in early:

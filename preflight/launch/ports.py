@@ -6,6 +6,8 @@ listen.  It refuses whatever may run elsewhere or at another time: behind ssh or
 
 from __future__ import annotations
 
+import re
+
 from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
 from preflight.launch.rendezvous import Placed, read_node_rank, read_rendezvous
@@ -21,10 +23,6 @@ class Listener:
     def __init__(self) -> None:
         self.running: list[tuple[Launch, str, Span]] = []
 
-    def wait(self) -> None:
-        """The script waits for what runs in the background."""
-        self.running = []
-
     def start(self, launch: Launch, background: bool) -> Launch:
         """The launch, with a remark if its port is taken."""
         port = _listens_on(launch)
@@ -32,7 +30,8 @@ class Listener:
             return launch
         number, place = port
         for other, taken, where in self.running:
-            if taken == number and other.conditions == launch.conditions and other.span != launch.span:
+            together = other.conditions == launch.conditions and not waits_between(other.span, launch.span)
+            if taken == number and together and other.span != launch.span:
                 remark = Remark(
                     "port-used-twice",
                     place,
@@ -58,6 +57,14 @@ def _listens_on(launch: Launch) -> tuple[str, Span] | None:
     if number is None or not number.isdigit() or number == "0":
         return None
     return number, meeting.port[1] or launch.launcher.span
+
+
+def waits_between(one: Span, other: Span) -> bool:
+    """Whether the script waits for the first before it comes to the second, as far as their places tell."""
+    first, second = one.resolve(), other.resolve()
+    if first.source is not second.source or second.start < first.end:
+        return True
+    return re.search(rb"\bwait\b", first.source.data[first.end : second.start]) is not None
 
 
 def _value(place: Placed) -> str | None:

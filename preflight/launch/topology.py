@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from preflight.execution import Context
+from preflight.launch.accelerate import read_configuration
 from preflight.launch.command import Command
 from preflight.launch.model import Launcher, Layer, Number, Setting
 from preflight.launch.options import cut, known_prefix, split_text
@@ -32,7 +33,8 @@ def measure(start: Start, command: Command, context: Context) -> Launcher:
     elif kind == "deepspeed":
         numbers = _deepspeed(start, command, options, context)
     elif kind == "accelerate":
-        numbers = _accelerate(options, span)
+        stated = read_configuration(options.get("config_file"), command.directory, context.files)
+        numbers = _accelerate(options, stated, span)
     elif kind == "msrun":
         numbers = _msrun(start, options)
     elif kind in {"megatron", "swift"}:
@@ -232,14 +234,14 @@ def _count_included(setting: Setting | None) -> Numbers | None:
     return nodes, processes, multiply(nodes, processes)
 
 
-def _accelerate(options: Mapping[str, Setting], span: Span) -> Numbers:
+def _accelerate(options: Mapping[str, Setting], stated: Mapping[str, Number], span: Span) -> Numbers:
     """`--num_processes` counts the processes of all machines; the rest is in a configuration file."""
     unset = Number(None, "launcher", span, Unknown("file", "accelerate's configuration file"))
     configured = options.get("config_file")
     if configured is not None and configured.text is not None:
         unset = unset._replace(span=configured.span, unknown=Unknown("file", configured.text.display()))
-    world = from_setting(options.get("num_processes"), unset)
-    nodes = from_setting(options.get("num_machines"), unset)
+    world = from_setting(options.get("num_processes"), stated.get("num_processes", unset))
+    nodes = from_setting(options.get("num_machines"), stated.get("num_machines", unset))
     return nodes, divide(world, nodes), world
 
 
