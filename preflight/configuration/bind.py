@@ -7,6 +7,7 @@ False and nothing is judged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
@@ -24,6 +25,12 @@ from preflight.targets.table import SUPPRESS, Option, Program, Table
 from preflight.values import Assumption, Unknown
 
 SWITCHES = frozenset({"store_true", "store_false", "store_const", "append_const", "boolean", "count"})
+
+
+KEPT = re.compile(
+    r"pipeline|parallel_sizes?$|virtual|hybrid|^encoder_|^decoder_|standalone|^mtp_num_layers$|^yaml_cfg$"
+)
+"""Settings that a program does not fill in by itself: how the model is laid out over ranks is for its caller to say."""
 
 
 class Absence(NamedTuple):
@@ -52,7 +59,8 @@ def bind_launch(
     opening = next(iter((*reading.parsed.openings, *hidden_openings(launch))), None)
     foreign = not origin.own or bool(reading.origin.fork)
     values = Settings(reading.parsed, reading.table, Absence(opening, foreign, reading.defaults))
-    return (Configuration(launch, None, table.release, values, problems, True, assumed),)
+    trains = reading.trains if not reading.origin.fork else None
+    return (Configuration(launch, None, table.release, values, problems, True, assumed, trains),)
 
 
 class Reading(NamedTuple):
@@ -63,6 +71,7 @@ class Reading(NamedTuple):
     origin: Origin
     defaults: Mapping[str, Value]
     faults: tuple[Fault, ...]
+    trains: bool | None
 
 
 def read_line(
@@ -90,7 +99,8 @@ def read_line(
         origin = origin._replace(fork="several of its flags are in no release of Megatron")
     sure = seen or not assumed
     faults = tuple(fault for fault in parsed.faults if fault.kind != "required" or sure)
-    return Reading(parsed, known, origin, defaults, faults)
+    trains = shipped.trains if shipped is not None else None
+    return Reading(parsed, known, origin, defaults, faults, trains)
 
 
 def is_doubtful(fault: Fault, options: tuple[Option, ...]) -> bool:
@@ -193,7 +203,7 @@ def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
     """A setting that no flag gives.
 
     In an open line a switch may still be given, and a value is assumed not to be.  A program that is not Megatron's may
-    turn switches on and fill in what has no default.
+    turn switches on and fill in values.
     """
     name, value = bound.destination, bound.value
     if value is None and name in absence.defaults:
@@ -203,9 +213,10 @@ def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
         if option.action in SWITCHES:
             return bound._replace(unknown=Unknown("rest", word.text.display(), first_name(word)))
         assumed = (Assumption(option.strings[0], show(value), word.span),)
-        unknown = Unknown("program", option.strings[0]) if absence.foreign and value is None else None
+        foreign = absence.foreign and not KEPT.search(name)
+        unknown = Unknown("program", option.strings[0]) if foreign else None
         return Bound(name, value, "default", unknown, (), assumed)
-    if absence.foreign and (value is None or option.action in SWITCHES):
+    if absence.foreign and not KEPT.search(name):
         return Bound(name, value, "default", Unknown("program", option.strings[0]))
     return bound if value is bound.value else Bound(name, value, "default")
 

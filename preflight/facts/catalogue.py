@@ -36,6 +36,7 @@ def _read(text: str, origin: str) -> list[Entry]:
 LAUNCH = """
 release | str | - | the Megatron release that is checked against
 program | str | - | file name of the program that is launched
+trains | bool | - | whether the program runs Megatron's training loop
 launcher | str | - | what starts the processes: torchrun, srun, deepspeed, python and others
 launcher_world_size | int | ranks | ranks that the launcher itself starts
 nnodes | int | nodes | nodes of the launch: the launcher's count, else --nodes

@@ -117,6 +117,15 @@ def _program(configuration: Configuration, surroundings: Surroundings, given: Gi
     return Fact("program", value.rsplit("/", 1)[-1], "launcher", (Evidence(word.span, "the program"),))
 
 
+def _trains(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    word = configuration.launch.program
+    evidence = (Evidence(word.span, "the program"),) if word is not None else ()
+    if configuration.trains is None:
+        fact = _unknown("trains", "program", "what the program does")
+        return fact._replace(evidence=evidence)
+    return Fact("trains", configuration.trains, "launcher", evidence)
+
+
 def _release(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     return Fact("release", configuration.release, "option")
 
@@ -203,6 +212,7 @@ def _gpu_name(configuration: Configuration, surroundings: Surroundings, given: G
 SOURCES: dict[str, Source] = {
     "release": _release,
     "program": _program,
+    "trains": _trains,
     "launcher": _launcher_kind,
     "launcher_world_size": _launcher_world,
     "nnodes": find_nodes,

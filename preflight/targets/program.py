@@ -28,6 +28,8 @@ STARTERS = frozenset(
 )
 PROVIDER_PLACE = {"parse_args": 0, "parse_and_validate_args": 0, "initialize_megatron": 0, "pretrain": 5}
 """Where these functions of Megatron take the provider when it is not named."""
+TRAINING_WORDS = (b"pretrain(", b"train_step(", b"_train(", b"finetune(", b".backward(")
+"""What a module that trains speaks of."""
 CORE_PACKAGES = ("megatron.core", "megatron.training", "megatron.legacy")
 FILES, DEPTH = 40, 4
 
@@ -63,8 +65,24 @@ def read_program(path: str, modules: Modules, *, name: str | None = None) -> Pro
             if not any(set(option.strings) & set(known.strings) for known in parser.options):
                 parser.options.append(option)
     return Program(
-        name or os.path.basename(path), tuple(parser.options), defaults, followed and parser.complete
+        name or os.path.basename(path),
+        tuple(parser.options),
+        defaults,
+        followed and parser.complete,
+        says_whether_it_trains(calls, module, modules),
     )
+
+
+def says_whether_it_trains(calls: list[ast.Call], module: Module, modules: Modules) -> bool | None:
+    """True for a program that calls `pretrain`; False for one that only sets Megatron up, and nothing else trains."""
+    names = {called_name(call) for call in calls}
+    if "pretrain" in names:
+        return True
+    beside = [path for dotted in list_imports(module) if (path := modules.locate(dotted)) is not None]
+    outside = [path for path in beside if "/megatron/" not in path]
+    if not names or any(modules.holds(path, word) for path in outside for word in TRAINING_WORDS):
+        return None
+    return False
 
 
 def called_name(node: ast.Call) -> str:

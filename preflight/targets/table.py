@@ -60,13 +60,15 @@ class Option(NamedTuple):
 class Program(NamedTuple):
     """An entry point: the options that it adds, and the defaults that it gives where no flag does.
 
-    `complete` is False where a part of its parser could not be followed.
+    `complete` is False where a part of its parser could not be followed.  `trains` says whether it calls Megatron's
+    training loop; None where that is not plain.
     """
 
     name: str
     options: tuple[Option, ...] = ()
     defaults: Mapping[str, Value] = {}
     complete: bool = True
+    trains: bool | None = None
 
 
 class Table:
@@ -132,6 +134,7 @@ class Table:
             tuple(_option(entry) for entry in found.get("options", ())),
             found.get("defaults", {}),
             found.get("complete", True),
+            found.get("trains"),
         )
         self._programs[path] = program
         return program
@@ -245,6 +248,8 @@ def _dumped_program(program: Program) -> str:
         data["defaults"] = dict(program.defaults)
     if not program.complete:
         data["complete"] = False
+    if program.trains is not None:
+        data["trains"] = program.trains
     text = json.dumps(data, separators=(",", ":"))
     if not program.options:
         return text
