@@ -163,9 +163,12 @@ def resolve(source: Source, request: Request) -> Resolved | None:
     launches = find_launches(script, context, read_shell=read_shell, read_python=read_python)
     settled = []
     notes: dict[str, None] = {}
+    known: dict[object, tuple[tuple[Configuration, Mapping[str, Fact]], ...]] = {}
     for launch in launches:
-        configurations = bind(launch, context, request, notes)
-        settled.append(Settled(launch, tuple(configurations)))
+        key = signature(launch)
+        if key not in known:
+            known[key] = tuple(bind(launch, context, request, notes))
+        settled.append(Settled(launch, known[key]))
     return Resolved(script, tuple(settled), tuple(notes))
 
 
@@ -286,7 +289,7 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
         releases: dict[str, bool] = {}
         known: dict[object, list[Outcome]] = {}
         for number, settled in variants:
-            key = signature(settled)
+            key = signature(settled.launch)
             if key not in known:
                 known[key] = [
                     run_one(number, settled.launch, c, facts, rules, request)
@@ -323,17 +326,17 @@ def keep_one_of_each(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     return list(kept.values())
 
 
-def signature(settled: Settled) -> object:
-    """What makes two launches of a command the same for every rule: all their words, and where nothing is hidden."""
-    launch = settled.launch
+def signature(launch: Launch) -> object:
+    """What makes two launches of a command the same for every rule: their words, surroundings and remarks."""
     launcher = launch.launcher
     words = (*launch.command, *launch.argv)
     return (
+        launch.span,
         tuple((word.text.display(), word.text.known, word.many, word.span) for word in words),
         tuple((name, text and (text.display(), text.known)) for name, text in launch.environment.items()),
         (launcher.kind, launcher.nodes, launcher.processes_per_node, launcher.world_size),
         tuple((remark.kind, remark.span) for remark in launch.remarks),
-        tuple(configuration.name for configuration, _ in settled.configurations),
+        launch.configuration and id(launch.configuration),
     )
 
 

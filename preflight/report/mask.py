@@ -116,7 +116,7 @@ class Mask:
 
 
 def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    lowered = text.lower()
+    lowered = text.lower().replace("tokenizer", "").replace("tokens", "").replace("keys", "")
     if any(word in lowered for word in ("key", "token", "passw", "secret", "passph", "credential")):
         return tuple(re.compile(text, re.I) for text in (_ASSIGNMENT, _QUOTED, _FLAG, _DEFAULT, _BEARER))
     return (re.compile(_BEARER),) if "earer" in text or "asic " in text else ()
