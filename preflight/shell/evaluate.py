@@ -15,7 +15,7 @@ from preflight.shell import commands
 from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
 from preflight.shell.expand import Expansion, StopError
-from preflight.shell.joining import BUDGET, join, settle
+from preflight.shell.joining import BUDGET, Paths, join, settle
 from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.lexer import Simple, Token, UnreadableError
 from preflight.shell.loops import run_count, run_for, run_while
@@ -60,7 +60,7 @@ class Evaluator:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.executions: list[Execution] = []
+        self.executions: list[tuple[Execution, Paths]] = []
         self.truncated: list[Unknown] = []
         self.remarks = Remarks()
         self.fuel = FUEL
@@ -195,7 +195,7 @@ class Evaluator:
             inner = outcome != question.negated
             each.question = None
             each.status = 0 if outcome else 1
-            each.conditions = (*each.conditions, Condition(question.span, question.text, inner))
+            each.branch(Condition(question.span, question.text, inner))
             if question.knowledge is not None:
                 learn(each, question.knowledge, inner)
         return yes, no
@@ -234,7 +234,7 @@ class Evaluator:
             state = outer.fork()
             state.status, state.question = inner.status, inner.question
             state.output, state.files = inner.output, inner.files
-            state.conditions, state.facts = inner.conditions, inner.facts
+            state.paths, state.forks, state.facts = inner.paths, inner.forks, inner.facts
             if inner.flow is not None and inner.flow.kind == "never":
                 state.flow = inner.flow
             out.append(state)
@@ -266,7 +266,7 @@ class Evaluator:
         return states
 
     def both(self, statement: Both, syntax: Syntax, state: State) -> list[State]:
-        before = state.conditions
+        before = state.forks
         yes, no, left = self.decide((statement.left,), syntax, [state])
         going, staying = (yes, no) if statement.operator == "&&" else (no, yes)
         for each in staying:
@@ -278,7 +278,7 @@ class Evaluator:
         return settle(self.join(states), before)
 
     def if_(self, statement: If, syntax: Syntax, state: State) -> list[State]:
-        before = state.conditions
+        before = state.forks
         pending, out = [state], []
         for condition, body in statement.branches:
             yes, no, left = self.decide(condition, syntax, pending)
@@ -298,7 +298,7 @@ class Evaluator:
         return settle(self.join(out), before)
 
     def case(self, statement: Case, syntax: Syntax, state: State) -> list[State]:
-        before = state.conditions
+        before = state.forks
         expansion = Expansion(self, syntax, state)
         subject = expansion.single(statement.subject, flatten=True)
         out: list[State] = []
@@ -368,8 +368,8 @@ class Evaluator:
         start, end = open_atoms[0][0].start, open_atoms[-1][0].end
         span = Span(syntax.source, start, end)
         text = f"{subject.display()} = {span.text}"
-        yes.conditions = (*yes.conditions, Condition(span, text, True))
-        no.conditions = (*no.conditions, Condition(span, text, False))
+        yes.branch(Condition(span, text, True))
+        no.branch(Condition(span, text, False))
         if len(open_atoms) == 1:
             learn(yes, open_atoms[0][1], True)
         for _, atom in open_atoms:

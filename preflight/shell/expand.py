@@ -342,6 +342,8 @@ class Expansion:
         else:
             text, absent = lookup.read(self, part.name, shown, span)
         if part.prefix == "#":
+            if text is None and part.subscript is not None and self._is_before_start(part.subscript):
+                raise StopError("discard")
             return self._length(text, shown, span)
         if not part.operator:
             if text is None:
@@ -358,9 +360,17 @@ class Expansion:
             ]
         if part.operator.lstrip(":") in ("-", "=", "?", "+") and part.operator != ":":
             return self._default(part, text, absent, shown, span)
-        changed = self._change(part, text if text is not None else EMPTY, shown, span)
+        if text is None:
+            if "u" in self.state.options:
+                raise StopError("exit")
+            return []
+        changed = self._change(part, text, shown, span)
         changed = self._routed(changed, part.name, span)
         return [Fragment(piece, part.quoted, not part.quoted) for piece in changed.pieces]
+
+    def _is_before_start(self, index: tuple[int, int]) -> bool:
+        """A negative subscript, which bash refuses where it does not reach an element."""
+        return self.source.data[index[0] : index[1]].lstrip().startswith(b"-")
 
     def _routed(self, text: Text, name: str, span: Span) -> Text:
         """On the way into another value, the use is part of the trail."""
@@ -618,7 +628,7 @@ class Expansion:
             keys = sorted(variable.value)
             if offset < 0:
                 offset = (keys[-1] + 1 if keys else 0) + offset
-            chosen = [variable.value[key] for key in keys if key >= offset]
+            chosen = [variable.value[key] for key in keys if key >= offset] if offset >= 0 else []
         elif part.name in ("@", "*"):
             zero = Element(self.state.zero, Span(self.source, part.start, part.end))
             everything = [zero, *items]
@@ -628,7 +638,8 @@ class Expansion:
                 return None
             chosen = everything[low:] if low >= 0 else []
         else:
-            chosen = items[offset:] if offset >= 0 else items[len(items) + offset :]
+            low = offset if offset >= 0 else len(items) + offset
+            chosen = items[low:] if low >= 0 else []
         if given:
             assert length is not None
             if any(item.many for item in chosen[:length]):

@@ -16,7 +16,11 @@ from preflight.values import Text, Unknown
 BUDGET = 10
 """Paths that are followed side by side."""
 
+MAXIMUM_PATHS = 12
+"""Ways to one state that are told apart."""
+
 Conditions = tuple[Condition, ...]
+Paths = tuple[Conditions, ...]
 
 
 def opposite(condition: Condition) -> Condition:
@@ -35,8 +39,8 @@ def reduce_pair(left: Conditions, right: Conditions) -> Conditions | None:
     return short if set(short) <= set(long) else None
 
 
-def reduce_conditions(paths: Sequence[Conditions]) -> Conditions:
-    """The conditions that all of several paths have in common, after pairs that cancel out."""
+def reduce_paths(paths: Sequence[Conditions]) -> Paths:
+    """Fewer sets of conditions for the same paths, the shortest first; pairs that cover each other cancel out."""
     found = list(dict.fromkeys(paths))
     changed = True
     while changed and len(found) > 1:
@@ -51,16 +55,13 @@ def reduce_conditions(paths: Sequence[Conditions]) -> Conditions:
                     break
             if changed:
                 break
-    common = found[0]
-    for other in found[1:]:
-        others = set(other)
-        common = tuple(condition for condition in common if condition in others)
-    return common
+    found.sort(key=len)
+    return tuple(found[:MAXIMUM_PATHS])
 
 
 def merge(left: State, right: State) -> State:
     """One state for two that are alike."""
-    left.conditions = reduce_conditions((left.conditions, right.conditions))
+    left.paths = reduce_paths((*left.paths, *right.paths))
     if left.facts != right.facts:
         left.facts = {k: v for k, v in left.facts.items() if right.facts.get(k, _ABSENT) == v}
     if left.question != right.question:
@@ -89,17 +90,17 @@ def join(states: list[State], budget: int = BUDGET) -> list[State]:
     return out
 
 
-def settle(states: list[State], before: Conditions) -> list[State]:
+def settle(states: list[State], before: int) -> list[State]:
     """After a branch: where one side gave up with an error, the other side is simply what happens."""
     dead = [s for s in states if s.flow is not None and s.flow.kind == "exit" and s.status != 0]
     if not dead or len(dead) == len(states):
         return states
     live = [s for s in states if s not in dead]
-    ended = {s.conditions[-1] for s in dead if len(s.conditions) > len(before)}
-    ended -= {c for s in live for c in s.conditions}
+    ended = {path[-1] for s in dead for path in s.paths if s.forks > before and path}
+    ended -= {c for s in live for path in s.paths for c in path}
     gone = {opposite(condition) for condition in ended}
     for state in live:
-        state.conditions = tuple(c for c in state.conditions if c not in gone)
+        state.paths = reduce_paths([tuple(c for c in path if c not in gone) for path in state.paths])
     return live
 
 
@@ -147,7 +148,7 @@ def _fuse(states: list[State]) -> State:
         first.functions = {**other.functions, **first.functions}
         first.files = {k: v for k, v in first.files.items() if k in other.files}
         first.facts = {k: v for k, v in first.facts.items() if other.facts.get(k, _ABSENT) == v}
-        first.conditions = reduce_conditions((first.conditions, other.conditions))
+        first.paths = reduce_paths((*first.paths, *other.paths))
         first.missing = first.missing or other.missing
     return first
 

@@ -119,7 +119,7 @@ def read_element(expansion: Expansion, name: str, key: Text, shown: str, span: S
     if index is None:
         return forget((key,), shown, span)
     if not isinstance(variable.value, dict):
-        return variable.value if index in (0, -1) else None
+        return variable.value if index == 0 else None
     items = variable.value
     if not variable.associative:
         if index < 0:

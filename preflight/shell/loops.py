@@ -64,8 +64,8 @@ def maybe_once(
     for state in states:
         none, some = state, state.fork()
         text = f"for {statement.name} in {word.text.display()}"
-        none.conditions = (*none.conditions, Condition(word.span, text, False))
-        some.conditions = (*some.conditions, Condition(word.span, text, True))
+        none.branch(Condition(word.span, text, False))
+        some.branch(Condition(word.span, text, True))
         reason = word.text.unknowns[0].reason if word.text.unknowns else "branches"
         forget(evaluator, some, statement.body, syntax, reason, word.span)
         some.put(statement.name, Variable(Text.missing(Unknown(reason, f"${statement.name}"), word.span)))
@@ -123,7 +123,7 @@ def run_while(evaluator: Evaluator, statement: While, syntax: Syntax, state: Sta
     states, out = [state], []
     seen: list[State] = []
     for turn in range(MAXIMUM_ITERATIONS):
-        known = {id(each): len(each.conditions) for each in states}
+        known = {id(each): each.forks for each in states}
         yes, no, left = evaluator.decide(statement.condition, syntax, states)
         out.extend(left)
         if statement.until:
@@ -131,7 +131,7 @@ def run_while(evaluator: Evaluator, statement: While, syntax: Syntax, state: Sta
         for each in no:
             each.status = 0
         out.extend(no)
-        unsure = [each for each in yes if len(each.conditions) > known.get(id(each), -1) and no]
+        unsure = [each for each in yes if each.forks > known.get(id(each), -1) and no]
         certain = [each for each in yes if each not in unsure]
         for each in unsure:
             out.extend(some_turns(evaluator, statement, syntax, each, span))
@@ -202,8 +202,8 @@ def unknown_count(
     name = syntax.source.data[slice(*statement.header[0])].split(b"=")[0].strip().decode("utf-8", "replace")
     none, some = state, state.fork()
     text = brief(span.text)
-    none.conditions = (*none.conditions, Condition(span, text, False))
-    some.conditions = (*some.conditions, Condition(span, text, True))
+    none.branch(Condition(span, text, False))
+    some.branch(Condition(span, text, True))
     forget(evaluator, some, statement.body, syntax, reason, span)
     if name.isidentifier():
         some.put(name, Variable(Text.missing(Unknown(reason, f"${name}"), span)))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from preflight.execution import Context, Execution, Script
 from preflight.shell.evaluate import Evaluator
-from preflight.shell.joining import reduce_conditions
+from preflight.shell.joining import Paths, reduce_paths
 from preflight.shell.state import ExhaustedError, initial_state
 from preflight.source import Source
 from preflight.values import Piece, Text, Unknown
@@ -48,10 +48,10 @@ def read_script(
     )
 
 
-def merge_executions(executions: list[Execution]) -> tuple[Execution, ...]:
+def merge_executions(executions: list[tuple[Execution, Paths]]) -> tuple[Execution, ...]:
     """One entry for what is the same on several paths, with the conditions that remain."""
-    groups: dict[object, list[Execution]] = {}
-    for execution in executions:
+    groups: dict[object, list[tuple[Execution, Paths]]] = {}
+    for execution, paths in executions:
         words = tuple((word.text.display(), word.text.known, word.many) for word in execution.words)
         key = (
             id(execution.span.source),
@@ -60,20 +60,20 @@ def merge_executions(executions: list[Execution]) -> tuple[Execution, ...]:
             words,
             execution.background,
         )
-        groups.setdefault(key, []).append(execution)
+        groups.setdefault(key, []).append((execution, paths))
     out: list[Execution] = []
     for group in groups.values():
-        distinct: list[list[Execution]] = []
-        for execution in group:
-            for kind in distinct:
-                if _same_surroundings(kind[0], execution):
-                    kind.append(execution)
+        distinct: list[tuple[Execution, list[Paths]]] = []
+        for execution, paths in group:
+            for first, ways in distinct:
+                if _same_surroundings(first, execution):
+                    ways.append(paths)
                     break
             else:
-                distinct.append([execution])
-        for kind in distinct:
-            conditions = reduce_conditions([execution.conditions for execution in kind])
-            out.append(kind[0]._replace(conditions=conditions))
+                distinct.append((execution, [paths]))
+        for first, ways in distinct:
+            reduced = reduce_paths([path for paths in ways for path in paths])
+            out.append(first._replace(conditions=reduced[0]))
     return tuple(out)
 
 

@@ -172,7 +172,7 @@ def note_execution(evaluator: Evaluator, call: Call, words: list[Word] | None = 
         given,
         state.background,
     )
-    evaluator.executions.append(execution)
+    evaluator.executions.append((execution, state.paths))
     evaluator.remarks.note_command(execution)
     evaluator.remarks.flush(state, command=True)
 

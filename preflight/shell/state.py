@@ -100,11 +100,11 @@ class State:
     __slots__ = (
         "arguments",
         "background",
-        "conditions",
         "directory",
         "facts",
         "files",
         "flow",
+        "forks",
         "functions",
         "guarded",
         "input",
@@ -112,6 +112,7 @@ class State:
         "missing",
         "options",
         "output",
+        "paths",
         "question",
         "snapshot",
         "stack",
@@ -129,7 +130,8 @@ class State:
         self.question: Question | None = None
         self.flow: Flow | None = None
         self.directory: Text | None = None
-        self.conditions: tuple[Condition, ...] = ()
+        self.paths: tuple[tuple[Condition, ...], ...] = ((),)
+        self.forks = 0
         self.facts: dict[Any, Any] = {}
         self.output: tuple[Piece, ...] | None = None
         self.input: Text | None = None
@@ -152,6 +154,16 @@ class State:
         other.files = dict(self.files)
         other.locals = tuple(dict(scope) for scope in self.locals)
         return other
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The branches taken to get here; where several ways lead here, those of the shortest."""
+        return self.paths[0]
+
+    def branch(self, condition: Condition) -> None:
+        """A branch had to be chosen."""
+        self.forks += 1
+        self.paths = tuple(path if condition in path else (*path, condition) for path in self.paths)
 
     # ---------------------------------------------------------------- variables
 

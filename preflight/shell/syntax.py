@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from preflight.record import NamedTuple
-from preflight.shell.lexer import Lexer, Literal, Redirect, Simple, Token, UnreadableError
+from preflight.shell.lexer import Lexer, Redirect, Simple, Token, UnreadableError
+from preflight.shell.masking import mask
 from preflight.source import Source
 from preflight.values import Piece
 
@@ -237,15 +238,13 @@ class Syntax:
         single = self._single(start, end, data)
         if single is not None:
             return single
-        masked = bytearray(data)
-        if b"<<" in data:
-            _mask(self.lexer, masked, start, end, words=False)
-        root = load_parser().parse(bytes(masked)).root_node
+        masked = mask(self.lexer, start, end, words=False) if b"<<" in data else data
+        root = load_parser().parse(masked).root_node
         if root.has_error:
-            _mask(self.lexer, masked, start, end, words=True)
-            root = load_parser().parse(bytes(masked)).root_node
+            masked = mask(self.lexer, start, end, words=True)
+            root = load_parser().parse(masked).root_node
         self.lexer.depth = 0
-        return _Reader(self.lexer, start, end, bytes(masked)).block(root.children)
+        return _Reader(self.lexer, start, end, masked).block(root.children)
 
     def _single(self, start: int, end: int, data: bytes) -> Block | None:
         """A lone simple command needs no tree."""
@@ -262,72 +261,11 @@ class Syntax:
 _RESERVED = re.compile(
     rb"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\{|\}|\[\[)(?=[\s;]|$)|[()<>|&;]"
 )
+_TEST = re.compile(rb"\[\[\s")
+_IN = re.compile(rb"(?:\s|\\\n)*(?<=\s)in(?=[\s;])")
 _COMPOUND = re.compile(
     rb"[\n;&|(){}#]|<<|\b(?:if|for|while|until|case|select|function|time|coproc)\b|(?:^|\s)!\s|\[\["
 )
-
-
-def _mask(lexer: Lexer, masked: bytearray, start: int, end: int, *, words: bool) -> None:
-    """Blank out here-documents, and with `words` also quotes and expansions, keeping every byte's place."""
-    data, at = lexer.data, start
-    lexer.depth = 0
-    pending: list[Redirect] = []
-    try:
-        while at < end:
-            at = lexer.blank(at, end)
-            if at >= end:
-                break
-            character = data[at]
-            if character == 0x0A:
-                at += 1
-                for redirect in pending:
-                    at = max(at, _blank_document(redirect, masked, data, start, end))
-                pending = []
-                continue
-            if character == 0x23 and (at == 0 or data[at - 1] in b" \t\n;&|()"):
-                newline = data.find(b"\n", at, end)
-                at = end if newline < 0 else newline
-                continue
-            if data[at : at + 2] == b"((":
-                close = lexer.close_arithmetic(at + 2, end)
-                if close is not None:
-                    at = close
-                    continue
-            if data[at : at + 3] == b"<<<":
-                at += 3
-                continue
-            if data[at : at + 2] == b"<<":
-                operator = _REDIRECTION.match(data, at, end)
-                if operator is None:
-                    at += 1
-                    continue
-                stop = lexer.redirect(operator, end, pending)
-                masked[at - start : stop - start] = b">" + b"x" * (stop - at - 1)
-                at = stop
-                continue
-            token, stop = lexer.word(at, end)
-            if words:
-                for part in token.parts:
-                    if not isinstance(part, Literal) or part.quoted:
-                        masked[part.start - start : part.end - start] = b"x" * (part.end - part.start)
-            at = stop if stop > at else at + 1
-    except UnreadableError:
-        return
-    if words and masked.endswith(b"\\"):
-        masked[-1:] = b" "
-
-
-_REDIRECTION = re.compile(rb"(\d+)?(<<-|<<)")
-
-
-def _blank_document(redirect: Redirect, masked: bytearray, data: bytes, start: int, end: int) -> int:
-    assert redirect.body is not None
-    low, high = redirect.body
-    newline = data.find(b"\n", high, end)
-    stop = end if newline < 0 else newline + 1
-    text = masked[low - start : stop - start]
-    masked[low - start : stop - start] = re.sub(rb"[^\n]", b" ", bytes(text))
-    return stop
 
 
 class _Reader:
@@ -374,6 +312,8 @@ class _Reader:
                 self.cursor = max(self.cursor, end)
                 return Broken(start, end, "too deeply nested")
             kind = node.type
+            if kind == "command" and _TEST.match(self.data, start):
+                return self.masked_test(start, end)
             if (
                 kind in _SIMPLE
                 or kind in _WORD_NODES
@@ -415,6 +355,18 @@ class _Reader:
         following = reader.block(root.children)
         self.cursor = max(self.cursor, reader.cursor)
         return Group(start, end, (command, *following))
+
+    def masked_test(self, start: int, end: int) -> Statement:
+        """A `[[ ... ]]` that was one word to the tree."""
+        at = start - self.origin
+        while at < len(self.masked) and self.masked[at] == 0x78:
+            at += 1
+        stop = at + self.origin
+        self.cursor = max(self.cursor, stop)
+        if stop < start + 4 or self.data[stop - 2 : stop] != b"]]":
+            self.cursor = max(self.cursor, end)
+            return Broken(start, end, "syntax not understood")
+        return Conditional(start, stop, (start + 2, stop - 2))
 
     # One method for each kind of node.
 
@@ -525,12 +477,12 @@ class _Reader:
         )
         words: tuple[Token, ...] | None = None
         body: Block = ()
+        listed = _IN.match(self.data, self.base + variable.end_byte, end)
+        if listed:
+            words = tuple(self._tokens(listed.end(), end))
+            self.cursor = max(self.cursor, words[-1].end if words else listed.end())
         for child in node.children:
-            if child.type == "in" and not child.is_named:
-                command = self.lexer.simple(self.base + child.end_byte, end)
-                words = tuple(a for a in self._tokens(self.base + child.end_byte, end))
-                self.cursor = max(self.cursor, command.end)
-            elif child.type in ("do_group", "compound_statement"):
+            if child.type in ("do_group", "compound_statement"):
                 body = self._do(child) if child.type == "do_group" else (self.statement(child),)
         return For(start, end, name, words, body, node.children[0].type == "select")
 

@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     "a function that calls itself": ("f() { f; }; f; torchrun x", "calls itself without end"),
     "two functions that call each other": ("f() { g; }; g() { f; }; f", "calls itself without end"),
     "a bomb of functions": ("f() { f | f & }; f", ""),
-    "an eval that evals itself": ("x='eval \"$x\"'; eval \"$x\"", ""),
+    "an eval that evals itself": ('x=\'eval "$x"\'; eval "$x"', ""),
     "substitutions in substitutions": ("torchrun " + "$(echo " * 2000 + "x" + ")" * 2000, ""),
     "deep braces": ("torchrun " + "${a:-" * 5000 + "x" + "}" * 5000, ""),
     "deep parentheses": ("(" * 100_000 + "torchrun x" + ")" * 100_000, ""),
