@@ -29,13 +29,15 @@ FEWEST = 2
 def bind_code(
     launch: Launch, code: CodeConfiguration, table: Table, *, assumed: bool = False
 ) -> Configuration:
-    """The configuration that code builds."""
+    """The configuration that code builds; False in place of a text or number (`fp8=False`) is none."""
     destinations = {option.destination: option for option in table.options if option.action != "help"}
     values: dict[str, Bound] = {}
     for field, word in code.settings.items():
         name = FIELDS.get(field, field)
         if name in destinations and name not in values:
-            values[name] = bind_setting(name, word)
+            bound = bind_setting(name, word)
+            off = bound.value is False and bound.unknown is None and destinations[name].action == "store"
+            values[name] = bound._replace(value=None) if off else bound
     recognised = len(values) >= min(FEWEST, max(1, len(code.settings)))
     open_reason = code.open[0] if code.open else None
     for name, option in destinations.items():
