@@ -69,7 +69,8 @@ def explain_silence(node: Node) -> str | None:
     """Why NVML gave no answer, with what to do about it."""
     if node.silence is None:
         return None
-    return f"node {node.host}: {node.silence.text}; {node.silence.remedy}"
+    bus = f" (the PCI bus has {len(node.pci)} NVIDIA GPU{'s' * (len(node.pci) > 1)})" if node.pci else ""
+    return f"node {node.host}: {node.silence.text}{bus}; {node.silence.remedy}"
 
 
 def report_of(findings: Sequence[Diagnostic]) -> tuple[Report, ...]:

@@ -83,7 +83,7 @@ def list_visible(node: Node) -> tuple[Gpu, ...]:
 
 def count_scheduled(node: Node) -> int | None:
     """How many GPUs the scheduler gave to this process; None where it does not say, or gave each task its own."""
-    if any(name in node.scheduler for name in BINDINGS):
+    if is_partial(node):
         return None
     for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
         text = node.scheduler.get(name)
@@ -91,6 +91,19 @@ def count_scheduled(node: Node) -> int | None:
             return count_list(text)
     text = node.scheduler.get("SLURM_GPUS_ON_NODE", "")
     return int(text) if text.isdigit() else None
+
+
+def is_partial(node: Node) -> bool:
+    """Whether this is one of several tasks on the node, each of which may see only its own GPUs."""
+    known = node.scheduler
+    if node.in_job and any(name in known for name in BINDINGS):
+        return True
+    tasks = (
+        known.get("SLURM_STEP_TASKS_PER_NODE", known.get("SLURM_TASKS_PER_NODE", "")) if node.in_job else ""
+    )
+    others = (known.get("OMPI_COMM_WORLD_LOCAL_SIZE", ""), known.get("MPI_LOCALNRANKS", ""))
+    counts = [part.partition("(")[0] for part in (*tasks.split(","), *others)]
+    return any(count.isdigit() and int(count) > 1 for count in counts)
 
 
 def count_list(text: str) -> int | None:
@@ -126,8 +139,17 @@ def _runtime(view: View) -> Value:
     return (int(local[:-1]), int(local[-1])) if local.isdigit() and len(local) >= 3 else None
 
 
+PARTIAL = Doubt("one of several tasks on the node may see only its own GPUs")
+
+
+def _visible_count(view: View) -> Value | Doubt:
+    return PARTIAL if is_partial(view.node) else len(view.visible)
+
+
 def _domains(view: View) -> tuple[tuple[Domain, int], ...] | Doubt:
     """The domains with the number of visible GPUs in each."""
+    if is_partial(view.node):
+        return PARTIAL
     if view.topology.domains is None:
         return Doubt(view.topology.doubt or "the NVLink domains are not known")
     visible = {gpu.number for gpu in view.visible}
@@ -209,7 +231,7 @@ ENTRIES: Mapping[str, Entry] = {
         "bool", None, "the node was probed, rather than taken from a plausible profile", _of_node(lambda n: n.measured)
     ),
     "node_host": Entry("str", None, "name of the node", _of_node(lambda n: n.host)),
-    "node_gpu_count": Entry("int", "GPUs", "GPUs that a job started on the node gets", lambda view: len(view.visible)),
+    "node_gpu_count": Entry("int", "GPUs", "GPUs that a job started on the node gets", _visible_count),
     "node_gpu_total": Entry("int", "GPUs", "GPUs that NVML lists for us", lambda view: len(view.node.present)),
     "node_pci_gpu_count": Entry(
         "int", "GPUs", "NVIDIA GPUs on the PCI bus; none where the bus shows none, as in some containers",

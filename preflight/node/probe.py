@@ -79,8 +79,9 @@ def probe_node(environment: Mapping[str, str], deadline: float = DEADLINE, calls
 
 def _answer(sender: int, deadline: float, calls: bool) -> None:
     """The child: nothing of the parent's files but the pipe, then NVML, then the answer."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with contextlib.suppress(ValueError):  # in a thread of somebody's program
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _die_with_parent()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

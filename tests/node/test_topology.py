@@ -176,8 +176,28 @@ def test_cuda_visible_devices_narrows_as_cuda_does(text: str) -> None:
     ],
 )
 def test_what_the_scheduler_gave(variables: dict[str, str], count: int | None) -> None:
-    node = read_node("hgx-h100")._replace(scheduler=variables)
+    node = read_node("hgx-h100")._replace(scheduler=variables, in_job=True)
     assert node_facts(node)["node_scheduled_gpus"] == count
+
+
+PARTS = {
+    "one task on the node": ({"SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, True, 8),
+    "eight tasks on the node": ({"SLURM_STEP_TASKS_PER_NODE": "8(x2)"}, True, None),
+    "a GPU for each task": ({"SLURM_GPUS_PER_TASK": "1"}, True, None),
+    "eight processes of an MPI": ({"OMPI_COMM_WORLD_LOCAL_SIZE": "8"}, False, None),
+    "one process of an MPI": ({"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, False, 8),
+    "the shell of an allocation": ({"SLURM_TASKS_PER_NODE": "8"}, False, 8),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_one_of_several_tasks_does_not_speak_for_the_node(case: str) -> None:
+    """It may see one GPU where the job has eight: then a count, or a domain of one, would blame a good script."""
+    variables, in_job, count = PARTS[case]
+    node = read_node("hgx-h100")._replace(scheduler=variables, in_job=in_job)
+    facts = node_facts(node)
+    for name in ("node_gpu_count", "node_nvlink_domain"):
+        assert facts[name] == count if count is not None else isinstance(facts[name], Doubt)
 
 
 def test_profiles_and_the_gpu_option_say_the_same() -> None:
