@@ -51,10 +51,11 @@ def speaks_of_fork(faults: Iterable[Fault], table: Table) -> bool:
 
 
 def is_stranger(flag: str, table: Table) -> bool:
-    """A flag that no release ever had and that resembles none of this one."""
+    """A flag that no release ever had and that is no slip of one that this one has."""
     if list_releases(flag) or flag in RENAMED or positive_twin(flag, table):
         return False
-    return find_nearest(flag, table.flags) is None
+    nearest = find_nearest(flag, table.flags)
+    return nearest is None or (normalise(flag) != normalise(nearest) and slips(flag, nearest, 2) > 2)
 
 
 def positive_twin(flag: str, table: Table) -> str | None:

@@ -48,3 +48,15 @@ def test_what_the_parser_refuses_is_told_and_nothing_else(release: str) -> None:
     assert not missed
     assert not wrong
     assert refused > 50
+
+
+def test_probes_of_all_releases_are_told_at_the_parser_and_nowhere_else() -> None:
+    with gzip.open(ROWS / "probes.jsonl.gz", "rt") as stream:
+        rows = [json.loads(line) for line in stream]
+    wrong = [
+        (row["version"], row["probe"], row.get("stage"))
+        for row in rows
+        if bool(list_kinds(row)) != (row.get("stage") == "argparse")
+    ]
+    assert not wrong
+    assert len({row["version"] for row in rows}) == 16

@@ -143,3 +143,34 @@ def well_formed(table: Table) -> st.SearchStrategy[list[str]]:
 def test_well_formed_lines_give_the_same_values(release: str, data: st.DataObject) -> None:
     table = load_table(release)
     check_same(table, data.draw(well_formed(table)))
+
+
+PLAIN_VALUES = ("1", "0.5", "a", "x y", "c=d", "", "true")
+
+
+def told(argv: list[str]) -> set[tuple[str, str]]:
+    """The faults of a line, by kind and flag."""
+    faults = parse_words(make_words(argv), MIXED).faults
+    return {(fault.kind, fault.flag) for fault in faults if fault.kind != "repeated"}
+
+
+@settings(max_examples=500, deadline=None)
+@given(data=st.data())
+def test_what_is_told_of_a_line_with_unknown_text_holds_whatever_the_text_is(data: st.DataObject) -> None:
+    argv = data.draw(lines(MIXED))
+    place = data.draw(st.integers(0, len(argv)))
+    many = data.draw(st.booleans())
+    count = data.draw(st.integers(0, 3)) if many else 1
+    filling = data.draw(st.lists(st.sampled_from(PLAIN_VALUES), min_size=count, max_size=count))
+    vague = [*argv[:place], "$*X" if many else "$X", *argv[place:]]
+    filled = [*argv[:place], *filling, *argv[place:]]
+    assert told(vague) <= told(filled)
+    known = {
+        name: bound
+        for name, bound in parse_words(make_words(vague), MIXED).given.items()
+        if not bound.unknown
+    }
+    given_then = parse_words(make_words(filled), MIXED).given
+    assert {name: plain(bound.value) for name, bound in known.items()} == {
+        name: plain(given_then[name].value) for name in known
+    }
