@@ -17,6 +17,7 @@ from preflight.record import NamedTuple
 _RUNNING = re.compile(
     r"(?:^|\.)(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|elastic_launch|submit_job"
     r"|(?:exec|spawn)[lv]p?e?|posix_spawnp?|create_subprocess_\w+)$"
+    r"|(?:exec(?:ute)?|launch|submit|run)_(?:command|cmd|train(?:ing)?|job|shell)(?:_\w{1,4})?$"
     r"|(?:^|subprocess\.|sp\.)(?:run|call)$|run\.main$|executor\.submit$"
 )
 _BUILDING = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
@@ -110,12 +111,18 @@ def _matters(node: cst.CSTNode, inside: Definition | None) -> bool:
         wanted = SIZES if name[:1].isupper() else _ENTRY
         return any(a.keyword is not None and a.keyword.value in wanted for a in node.args)
     if isinstance(node, cst.AssignTarget):
-        return isinstance(node.target, cst.Attribute) and node.target.attr.value in SIZES
+        target = node.target
+        return isinstance(target, cst.Attribute) and target.attr.value in SIZES and _configures(target)
     if isinstance(node, cst.SimpleString):
         return "--" in node.value and _FLAGS.search(node.value) is not None
     if isinstance(node, cst.FormattedStringText):
         return "--" in node.value and _FLAGS.search(node.value) is not None
     return False
+
+
+def _configures(target: cst.Attribute) -> bool:
+    """Whether an assignment sets a field of a configuration: not of the object itself or of parsed arguments."""
+    return _last(target.value) not in ("self", "args", "rollout", "critic", "actor", "ref", "cls")
 
 
 def _dotted(node: cst.BaseExpression) -> str:

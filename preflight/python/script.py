@@ -33,7 +33,7 @@ from preflight.values import Piece, Text, Unknown
 MAXIMUM_PATHS = 48
 """Paths that are followed from one entry."""
 
-FRUITLESS_PATHS = 6
+FRUITLESS_PATHS = 4
 """Paths after which an entry that gave nothing is left."""
 
 MAXIMUM_ENTRIES = 150

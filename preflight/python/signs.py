@@ -21,14 +21,17 @@ _TRAINING = re.compile(
 _FLAGS = re.compile(
     rb"--(?:tensor|pipeline|context|expert)[-_]model[-_]parallel|--context[-_]parallel|--num[-_]layers"
     rb"|--micro[-_]batch[-_]size|--global[-_]batch[-_]size|--hidden[-_]size|--num[-_]attention[-_]heads"
-    rb"|tensor_model_parallel_size|pipeline_model_parallel_size",
+)
+_HELPERS = re.compile(
+    rb"(?:exec(?:ute)?|launch|submit|run)_(?:command|cmd|train(?:ing)?|job|shell)(?:_\w{1,4})?\s*\("
 )
 _SETTINGS = re.compile(
     rb"(?:Transformer|ModelParallel)Config\s*\(|ModelProvider\w*\s*\(|(?:tensor|pipeline)_model_parallel_size\s*="
     rb"|context_parallel_size\s*=|_config\(\)|(?:global|micro)_batch_size\s*="
 )
 _FIELDS = re.compile(
-    rb"(?:Transformer|ModelParallel)Config\s*\(|ModelProvider\w*\s*\(|\.\s*(?:tensor_model_parallel_size"
+    rb"(?:Transformer|ModelParallel)Config\s*\(|ModelProvider\w*\s*\("
+    rb"|(?<!self)(?<!args)(?<!rollout)\.(?:tensor_model_parallel_size"
     rb"|pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size|sequence_parallel"
     rb"|global_batch_size|micro_batch_size|num_layers|train_iters)\s*=[^=]"
 )
@@ -41,7 +44,9 @@ def may_hold_launch(data: bytes) -> bool:
 
 def starts_programs(data: bytes) -> bool:
     """Whether something is run, and something of training is named."""
-    if _FLAGS.search(data) is not None and b"--" in data:
+    if _FLAGS.search(data) is not None:
+        return True
+    if _HELPERS.search(data) is not None and b"train" in data:
         return True
     return _RUNNERS.search(data) is not None and _TRAINING.search(data) is not None
 
