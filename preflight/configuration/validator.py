@@ -27,6 +27,22 @@ from preflight.targets.table import Program, Table, load_table
 CHILD = os.path.join(os.path.dirname(__file__), "validator_child.py")
 SECONDS = 120
 
+ALIASES: dict[str, tuple[str, ...]] = {
+    "num_microbatches": ("global_batch_size", "micro_batch_size"),
+    "pipeline_parallel_size": ("pipeline_model_parallel_size",),
+    "tensor_parallel_size": ("tensor_model_parallel_size",),
+    "num_moe_experts": ("num_experts",),
+    "num_layers_in_first_pipeline_stage": ("decoder_first_pipeline_num_layers",),
+    "num_layers_in_last_pipeline_stage": ("decoder_last_pipeline_num_layers",),
+    "fp8_param": ("fp8_param_gather",),
+    "data_parallel_size": (
+        "tensor_model_parallel_size",
+        "pipeline_model_parallel_size",
+        "context_parallel_size",
+    ),
+}
+"""What Megatron's code calls settings that have another name on the command line, or follow from others."""
+
 
 class Answer(NamedTuple):
     """What Megatron says. `message` is its own, or the reason why it was not asked."""
@@ -188,7 +204,8 @@ def make_remark(configuration: Configuration, result: Mapping[str, Any], checkou
         word.lstrip("-").replace("-", "_")
         for word in re.findall(r"--[\w-]+|\b[a-z]+(?:[_-][a-z0-9]+)+\b", message)
     ]
-    mentioned = [name for name in dict.fromkeys((*named, *result.get("names", ()))) if name in given]
+    spoken = [name for each in (*named, *result.get("names", ())) for name in ALIASES.get(each, (each,))]
+    mentioned = [name for name in dict.fromkeys(spoken) if name in given]
     spans: list[Span] = [span for name in mentioned if (span := given[name].span) is not None]
     place = spans[0] if spans else (launch.program.span if launch.program is not None else launch.span)
     related = tuple(Related(span, "") for span in spans[1:4])
