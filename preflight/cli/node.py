@@ -205,7 +205,12 @@ def draw(node: Node, options: argparse.Namespace, path: str | None) -> str:
 
     terminal = path is None and sys.stdout.isatty()
     colour = wants_colour(options.color, terminal) if path is None else options.color == "always"
-    return write_node(node, read_topology(node), colour)
+    width = None
+    if terminal:
+        from shutil import get_terminal_size
+
+        width = get_terminal_size((160, 24)).columns
+    return write_node(node, read_topology(node), colour, width)
 
 
 def write_json(node: Node, outcome: Outcome) -> str:

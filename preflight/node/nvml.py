@@ -72,7 +72,7 @@ READ_ONLY = frozenset(
 FIELD_LINK_COUNT, FIELD_RECOVERY_ACTION = 91, 230
 P2P_OVER_NVLINK = 2
 MOST_LINKS = 36
-FUNCTION_NOT_FOUND, VERSION_MISMATCH = 13, 25
+INVALID_ARGUMENT, FUNCTION_NOT_FOUND, VERSION_MISMATCH = 2, 13, 25
 NOT_NVML = -1
 """Stands for an exception of the binding itself where an NVML code is expected."""
 ABSENT = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND})
@@ -268,7 +268,7 @@ def _field(reading: Reading, handle: Any, name: str, number: int) -> int | None:
     if code == 0:
         reading.fields[name] = value
         return value
-    if code not in ABSENT:
+    if code not in (*ABSENT, INVALID_ARGUMENT):  # a number that an older driver does not know
         reading.errors[name] = code
     return None
 
@@ -280,7 +280,7 @@ def _read_links(reading: Reading, handle: Any) -> None:
     for number in range(MOST_LINKS if count is None else min(count, MOST_LINKS)):
         link = Reading(reading.driver)
         link.take("state", "nvmlDeviceGetNvLinkState", handle, number, convert=int)
-        if "state" not in link.fields and (not link.errors or link.errors["state"] == 2):
+        if "state" not in link.fields and (not link.errors or link.errors["state"] == INVALID_ARGUMENT):
             break
         if link.fields.get("state") == 1:
             link.take("version", "nvmlDeviceGetNvLinkVersion", handle, number, convert=int)

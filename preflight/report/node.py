@@ -31,7 +31,10 @@ def write_node(node: Node, topology: Topology, colour: bool = False, width: int 
     head = describe_node(node)
     if node.silence is not None:
         return f"{head}\n"
-    parts = [head, *write_tables([list_gpus(node, topology), list_matrix(node, topology)], colour, width)]
+    gpus = list_gpus(node, topology)
+    if width is not None:
+        gpus = narrow(gpus, width)
+    parts = [head, *write_tables([gpus, list_matrix(node, topology)], colour, width)]
     parts.append("\n".join([*list_domains(node, topology), *explain_labels(topology)]))
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -81,6 +84,23 @@ def list_gpus(node: Node, topology: Topology) -> Table:
         "GPU", "product", "GiB", "used", "capability", "bus id", "NUMA", "CPUs", "NVLinks", "domain", "state",
     )  # fmt: skip
     return Table(headings, tuple(rows), frozenset({0, 2, 3, 4, 8}))
+
+
+EXPENDABLE = ("CPUs", "capability", "used", "NUMA", "bus id", "GiB")
+"""Columns that a narrow terminal does without, in this order."""
+
+
+def narrow(table: Table, width: int) -> Table:
+    """Leave columns out until the table fits."""
+    for heading in EXPENDABLE:
+        lines = [table.headings, *table.rows]
+        if sum(max(len(line[at]) for line in lines) + 2 for at in range(len(table.headings))) - 2 <= width:
+            break
+        at = table.headings.index(heading)
+        rows = tuple(row[:at] + row[at + 1 :] for row in table.rows)
+        right = frozenset(column - (column > at) for column in table.right if column != at)
+        table = Table(table.headings[:at] + table.headings[at + 1 :], rows, right)
+    return table
 
 
 def amount(size: int | None) -> str:
@@ -170,22 +190,27 @@ def write_tables(tables: Sequence[Table], colour: bool, width: int | None) -> li
     written = []
     for table in tables:
         stream = StringIO()
-        console = Console(file=stream, force_terminal=True, width=width or 160, highlight=False)
+        console = Console(file=stream, force_terminal=True, width=max(width or 0, 160), highlight=False)
         drawn = RichTable(box=None, pad_edge=False, header_style="bold")
         for at, heading in enumerate(table.headings):
             drawn.add_column(heading, justify="right" if at in table.right else "left", no_wrap=True)
         for row in table.rows:
-            drawn.add_row(*(Text(cell, style=style_of(cell, at, len(row))) for at, cell in enumerate(row)))
+            drawn.add_row(
+                *(
+                    Text(cell, style=style_of(cell, at, len(row), table.headings[-1]))
+                    for at, cell in enumerate(row)
+                )
+            )
         console.print(drawn)
         written.append(stream.getvalue())
     return written
 
 
-def style_of(cell: str, at: int, size: int) -> str:
+def style_of(cell: str, at: int, size: int, last: str) -> str:
     """Green for NVLink and for a good state, red for a bad one."""
     if cell.startswith("NV") and cell[2:].isdigit():
         return "green"
-    if at == size - 1 and size > 9 and not cell.startswith(("GPU", "X", "P", "N", "S")):
+    if last == "state" and at == size - 1:
         return "green" if cell == "ok" else "bold red"
     return "dim" if cell in ("X", "-") else ""
 

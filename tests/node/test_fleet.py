@@ -186,6 +186,34 @@ def test_the_odd_one_out_is_found(case: str) -> None:
     assert fleet.healthy == ("n1", "n3", "n4", "n5")
 
 
+PLANTS = {
+    "driver": "550.54.15",
+    "vbios": "96.00.61.00.01",
+    "gpus": "7",
+    "memory": "73728 MiB",
+    "links": "16 of 18",
+    "mig": "on",
+    "ecc": "off",
+    "python": "3.9.1",
+}
+
+
+@given(st.integers(3, 60), st.data())
+def test_a_majority_names_exactly_the_odd_ones(size: int, data: st.DataObject) -> None:
+    """Whatever differs on fewer than half of the nodes is named, and no other node is."""
+    usual = digest("x").facts
+    odd: dict[str, set[str]] = {}
+    nodes = {f"n{n}": {**usual, "python": "3.11.7"} for n in range(size)}
+    for fact in data.draw(st.sets(st.sampled_from(sorted(PLANTS)), max_size=4)):
+        chosen = data.draw(st.sets(st.sampled_from(sorted(nodes)), min_size=1, max_size=(size - 1) // 2))
+        for host in chosen:
+            nodes[host][fact] = PLANTS[fact]
+        odd[f"fleet-{fact}-odd"] = chosen
+    lines = [f.decode() for host, facts in nodes.items() for f in make_frames(Digest(host, facts=facts))]
+    fleet = merge(collect(lines), Expectation(tuple(nodes)))
+    assert {rule: set(hosts) for rule, hosts in named(fleet).items()} == odd
+
+
 def test_two_nodes_are_no_majority() -> None:
     fleet = fleet_of({"n1": "hgx-h100", "n2": "hgx-h100 driver=550.54.15"})
     assert [(v.rule, v.severity) for v in fleet.verdicts] == [("fleet-driver-split", "warning")]

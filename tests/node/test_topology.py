@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from preflight.facts.surroundings import PROFILES
@@ -229,3 +231,18 @@ def test_products_are_matched_by_their_whole_name() -> None:
 @pytest.mark.parametrize("name", list_profiles())
 def test_shipped_profiles_say_that_nobody_measured_them(name: str) -> None:
     assert not read_node(name).measured
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("colour", [False, True], ids=["plain", "colour"])
+def test_a_narrow_terminal_gets_fewer_columns(width: int, colour: bool) -> None:
+    """The table fits, and keeps product, links, domain and state to the end."""
+    node = read_node("hgx-h100")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", write_node(node, read_topology(node), colour, width))
+    table = [line.rstrip() for line in text.split("\n\n")[1].splitlines()]
+    assert len(table) == 9
+    assert max(map(len, table)) <= width
+    for heading in ("GPU", "product", "NVLinks", "domain", "state"):
+        assert heading in table[0].split()
+    assert all(line.endswith("ok") for line in table[1:])
+    assert ("CPUs" in table[0].split()) == (width == 200)
