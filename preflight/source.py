@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from preflight.record import NamedTuple
 
@@ -105,9 +105,10 @@ class Span(NamedTuple):
         origins = self.source.origins
         if not origins:
             return self
-        inside = [
-            entry for entry in origins if entry[0] < max(self.end, self.start + 1) and entry[1] > self.start
-        ]
+        first_at = bisect_right(origins, self.start, key=_begin) - 1
+        if first_at < 0 or origins[first_at][1] <= self.start:
+            first_at += 1
+        inside = origins[first_at : bisect_left(origins, max(self.end, self.start + 1), key=_begin)]
         if not inside:
             nearest = min(origins, key=lambda entry: abs(entry[0] - self.start))
             return nearest[2].resolve()
@@ -116,6 +117,10 @@ class Span(NamedTuple):
         if first.source is not last.source or last.end < first.start:
             return first
         return Span(first.source, first.start, last.end)
+
+
+def _begin(entry: tuple[int, int, Span]) -> int:
+    return entry[0]
 
 
 def _inner(entry: tuple[int, int, Span], start: int, end: int) -> Span:
@@ -146,9 +151,16 @@ class Files:
         self.directory = os.path.realpath(directory)
         self.folders = tuple(os.path.realpath(folder) for folder in folders)
         self._read: dict[str, Source | Refusal] = {}
+        self._located: dict[tuple[str, str | None], str | Refusal] = {}
 
     def locate(self, path: str, directory: str | None = None) -> str | Refusal:
         """The real path, or why it may not be looked at."""
+        key = (path, directory)
+        if key not in self._located:
+            self._located[key] = self._locate(path, directory)
+        return self._located[key]
+
+    def _locate(self, path: str, directory: str | None) -> str | Refusal:
         if "\0" in path or len(path) > 4096:
             return Refusal(path[:80], "not a usable path")
         real = os.path.realpath(os.path.join(directory or self.directory, path))

@@ -78,10 +78,11 @@ class Piece(NamedTuple):
 class Text:
     """An immutable sequence of pieces."""
 
-    __slots__ = ("pieces",)
+    __slots__ = ("_value", "pieces")
 
     def __init__(self, pieces: Iterable[Piece] = ()) -> None:
         self.pieces: tuple[Piece, ...] = tuple(pieces)
+        self._value: str | bool | None = False  # not worked out yet
 
     @classmethod
     def literal(cls, text: str, span: Span) -> Text:
@@ -102,12 +103,17 @@ class Text:
 
     @property
     def known(self) -> bool:
-        return all(piece.unknown is None for piece in self.pieces)
+        return self.value is not None
 
     @property
     def value(self) -> str | None:
         """The text if all of it is known, else None."""
-        return "".join(piece.text for piece in self.pieces) if self.known else None
+        value = self._value
+        if value is False or value is True:
+            pieces = self.pieces
+            known = all(piece.unknown is None for piece in pieces)
+            value = self._value = "".join([piece.text for piece in pieces]) if known else None
+        return value
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:

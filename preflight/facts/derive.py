@@ -7,13 +7,13 @@ known to be absent (None).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from preflight.configuration.model import Configuration, Value
 from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.derived import DERIVATIONS
-from preflight.facts.model import Blocker, Fact
+from preflight.facts.model import Blocker, Evidence, Fact, Places
 from preflight.facts.origins import describe_bound, describe_environment
 from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version, parse_version
 from preflight.facts.surroundings import Surroundings
@@ -112,9 +112,8 @@ class Facts(Mapping[str, Fact]):
                 else earlier
             )
         inputs = [fact for name, fact in view.inputs.items() if name != step.writes or fact.value is not None]
-        evidence = dict.fromkeys(place for fact in inputs for place in fact.evidence)
         assumptions = dict.fromkeys(a for fact in inputs for a in fact.assumptions)
-        return Fact(step.writes, value, "derived", tuple(evidence)[:LIMIT], tuple(assumptions))
+        return Fact(step.writes, value, "derived", Places(lambda: gather(inputs)), tuple(assumptions))
 
     def start(self, name: str) -> Fact:
         """The fact before any step: a flag, an environment variable, a source outside, or nothing."""
@@ -164,6 +163,11 @@ _PREFIXES: dict[str, Callable[[Facts, str, str], Fact]] = {
     "given_": Facts.presence,
     "exists_": Facts.existence,
 }
+
+
+def gather(inputs: Iterable[Fact]) -> tuple[Evidence, ...]:
+    """The places of all inputs, each once."""
+    return tuple(dict.fromkeys(place for fact in inputs for place in fact.evidence))[:LIMIT]
 
 
 class View:

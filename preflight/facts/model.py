@@ -5,6 +5,9 @@ In: nothing.  A fact is known (its value may be None: absent), or unknown with w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
 from preflight.configuration.model import Value
 from preflight.record import NamedTuple
 from preflight.source import Span
@@ -26,6 +29,43 @@ class Evidence(NamedTuple):
     text: str
 
 
+class Places(Sequence[Evidence]):
+    """Evidence that is worked out when somebody looks at it: of most facts nobody ever does."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], tuple[Evidence, ...]]) -> None:
+        self._make = make
+        self._made: tuple[Evidence, ...] | None = None
+
+    def all(self) -> tuple[Evidence, ...]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @overload
+    def __getitem__(self, index: int) -> Evidence: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Evidence, ...]: ...
+    def __getitem__(self, index: int | slice) -> Evidence | tuple[Evidence, ...]:
+        return self.all()[index]
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    def __iter__(self) -> Iterator[Evidence]:
+        return iter(self.all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self.all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.all())
+
+    def __repr__(self) -> str:
+        return repr(self.all())
+
+
 class Fact(NamedTuple):
     """A named value.
 
@@ -37,7 +77,7 @@ class Fact(NamedTuple):
     name: str
     value: Value
     origin: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Sequence[Evidence] = ()
     assumptions: tuple[Assumption, ...] = ()
     blocked_by: tuple[Blocker, ...] = ()
 

@@ -7,7 +7,7 @@ literal, its assumptions, and what blocks it.
 from __future__ import annotations
 
 from preflight.configuration.model import Bound
-from preflight.facts.model import Blocker, Evidence, Fact
+from preflight.facts.model import Blocker, Evidence, Fact, Places
 from preflight.launch.model import Launch
 from preflight.source import Span
 from preflight.values import Assumption, Piece, Text, Unknown
@@ -17,7 +17,7 @@ def describe_bound(bound: Bound) -> Fact:
     """The fact of a destination as the command line gives it."""
     if not bound.words and bound.unknown is None:
         return Fact(bound.destination, bound.value, bound.origin, (), bound.assumptions)
-    evidence = _describe_words(bound)
+    evidence = Places(lambda: _describe_words(bound))
     assumptions = tuple(
         dict.fromkeys(bound.assumptions + tuple(a for word in bound.words for a in word.text.assumptions))
     )

@@ -71,7 +71,7 @@ def find_world(configuration: Configuration, surroundings: Surroundings, given: 
             "world_size",
             nodes.value * processes.value,
             "derived",
-            tuple(dict.fromkeys(nodes.evidence + processes.evidence)),
+            tuple(dict.fromkeys((*nodes.evidence, *processes.evidence))),
             tuple(dict.fromkeys(nodes.assumptions + processes.assumptions)),
         )
     if stated.blocked_by:
