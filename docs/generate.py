@@ -41,6 +41,7 @@ def write_page(rules: RuleSet, rule: Rule) -> str:
             f"## {TITLES[example['expect']]}{title}",
             "",
             f"```{language}",
+            *(f"# {name}: {example[name]}" for name in ("gpu", "node") if example.get(name)),
             example["script"].strip("\n"),
             "```",
             "",

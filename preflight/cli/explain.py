@@ -84,6 +84,8 @@ def describe_rule(rules: RuleSet, rule: Rule) -> dict[str, Any]:
                 "title": e.get("title", ""),
                 "script": e["script"],
                 "fixed": e.get("fixed"),
+                "gpu": e.get("gpu"),
+                "node": e.get("node"),
             }
             for e in prose.examples
         ],
@@ -109,6 +111,7 @@ def write_page(rule: dict[str, Any]) -> str:
     for example in rule["examples"]:
         title = f": {example['title']}" if example["title"] else ""
         lines += ["", f"example that gives {_VERDICTS[example['expect']]}{title}"]
+        lines += [f"    # {name}: {example[name]}" for name in ("gpu", "node") if example[name]]
         lines += [f"    {line}" for line in example["script"].strip("\n").splitlines()]
     lines += ["", f"family: {rule['family']} ({rule['family_title']})"]
     lines.append(f"ignore one finding with a comment: # preflight: ignore[{rule['name']}] reason")
