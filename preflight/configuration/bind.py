@@ -60,7 +60,11 @@ def bind_launch(
     foreign = not origin.own or bool(reading.origin.fork)
     values = Settings(reading.parsed, reading.table, Absence(opening, foreign, reading.defaults))
     trains = reading.trains if not reading.origin.fork else None
-    return (Configuration(launch, None, table.release, values, problems, True, assumed, trains, reading.origin.fork),)
+    return (
+        Configuration(
+            launch, None, table.release, values, problems, True, assumed, trains, reading.origin.fork
+        ),
+    )
 
 
 class Reading(NamedTuple):

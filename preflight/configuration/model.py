@@ -52,9 +52,9 @@ class Configuration(NamedTuple):
 
     `name` tells several configurations of a launch apart (actor, reference); None for the only one.
     `release` is the flag table's version (`core_v0.19.0`).  `recognised` is False where the program is not
-    Megatron's and its flags are none of Megatron's: rules about Megatron then do not apply.  `fork` says why the
-    program may be a fork's, in words.  `trains` says whether the
-    program runs Megatron's training loop; None where that is not known.
+    Megatron's and its flags are none of Megatron's: rules about Megatron then do not apply.  `trains` says whether the
+    program runs Megatron's training loop; None where that is not known.  `fork` says, in words, why a fork of
+    Megatron may run; it is empty where nothing speaks for one.
     """
 
     launch: Launch

@@ -71,4 +71,5 @@ FUNCTIONS: dict[str, Function] = {
     "endswith": Function(lambda text, suffix: text.endswith(suffix), 2, 2, "bool"),
     "contains": Function(lambda whole, part: part in whole, 2, 2, "bool"),
     "version": Function(parse_version, 1, 1, "version"),
+    "dotted": Function(lambda version: ".".join(map(str, version)), 1, 1, "str"),
 }

@@ -27,6 +27,7 @@ FORM_KEYS = ("targets", "severity", "fails_at", "when", "require", "message", "h
 SHARED_KEYS = (
     *FORM_KEYS, "summary", "why", "references", "tags", "remark", "point_at", "fix", "form", "example",
 )  # fmt: skip
+FAMILY_KEYS = ("title", "summary", "forks")
 CASE_KEYS = (*SHARED_KEYS, "name", "values")
 EXAMPLE_KEYS = (
     "expect", "title", "script", "language", "base", "target", "te", "gpu", "env", "arguments", "closed_env", "nodes",
@@ -109,7 +110,8 @@ def read_family(path: Path) -> Family:
     for key in ("title", "summary"):
         if not isinstance(data.get(key), str):
             raise file.fail(key, f"a family needs a {key}")
-    return Family(path.parent.name, data["title"], data["summary"])
+    check_keys(file, data, FAMILY_KEYS)
+    return Family(path.parent.name, data["title"], data["summary"], bool(data.get("forks", True)))
 
 
 def read_rules(path: Path, types: Mapping[str, str]) -> Iterable[tuple[Rule, Prose]]:

@@ -56,9 +56,12 @@ class Rule(NamedTuple):
 
 
 class Family(NamedTuple):
+    """A folder of rules. `forks` is False for what Megatron gave up, and a fork may still do."""
+
     name: str
     title: str
     summary: str
+    forks: bool = True
 
 
 class RuleSet(NamedTuple):

@@ -17,9 +17,10 @@ from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
 from preflight.engine.tree import list_names
 from preflight.execution import Remark
-from preflight.facts.model import Fact
+from preflight.facts.model import Blocker, Fact
 from preflight.record import NamedTuple
 from preflight.source import Span
+from preflight.values import Unknown
 
 SHOWN_LABELS = 6
 
@@ -42,6 +43,7 @@ class Subject(NamedTuple):
     launch: int | None = None
     configuration: str | None = None
     node: str | None = None
+    fork: str = ""
 
 
 class Outcome(NamedTuple):
@@ -98,11 +100,46 @@ def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> D
     verdict = evaluation.truth(form.require) if form.require is not None else True
     if verdict is True or verdict is ABSENT:
         return None
-    if applies is UNKNOWN or verdict is UNKNOWN:
+    blocked = evaluation.blocked
+    if applies is not UNKNOWN and verdict is not UNKNOWN:
+        blocked = list_assumed_absent(form, subject) if form.severity == "error" else {}
+    if applies is UNKNOWN or verdict is UNKNOWN or blocked:
         return Undecided(
-            rule.name, subject.path, subject.anchor, tuple(list_blockers(evaluation.blocked)), subject.launch
+            rule.name, subject.path, subject.anchor, tuple(list_blockers(blocked)), subject.launch
         )
-    return build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
+    finding = build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
+    return excuse_fork(finding, rules, form, subject)
+
+
+def list_assumed_absent(form: Form, subject: Subject) -> dict[str, Fact]:
+    """Settings that a requirement misses, and that the unknown rest of an open command line may give.
+
+    That the rest gives nothing is only assumed: good enough for a default, not for the error that something is missing.
+    """
+    evaluation = Evaluation(subject.facts)
+    evaluation.truth(form.require or ["constant", True])
+    assumed = {
+        name: f for name, f in evaluation.used.items() if f.value is None and f.known and f.assumptions
+    }
+    return {name: fact._replace(blocked_by=tuple(find_rest(name, fact))) for name, fact in assumed.items()}
+
+
+def find_rest(name: str, fact: Fact) -> Iterable[Blocker]:
+    for assumption in fact.assumptions:
+        yield Blocker(name, Unknown("rest", assumption.span.resolve().text), assumption.span)
+
+
+def excuse_fork(finding: Diagnostic, rules: RuleSet, form: Form, subject: Subject) -> Diagnostic:
+    """What every release of Megatron refuses, a fork refuses too; what only some do may be otherwise in a fork."""
+    if (
+        not subject.fork
+        or finding.severity != "error"
+        or (not form.targets and rules.families[finding.family].forks)
+    ):
+        return finding
+    return finding._replace(
+        severity="warning", notes=(*finding.notes, f"Megatron refuses this; a fork may not ({subject.fork})")
+    )
 
 
 def run_remark_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Iterable[Diagnostic]:

@@ -29,7 +29,8 @@ def parse_template(text: str, types: Mapping[str, str]) -> Template:
         elif character == "{":
             end = find_end(text, at + 1)
             try:
-                tree, _ = parse_expression(text[at + 1 : end], types)
+                tree, kind = parse_expression(text[at + 1 : end], types)
+                tree = ["call", "dotted", [tree]] if kind == "version" else tree
             except ExpressionError as error:
                 raise ExpressionError(error.message, at + 1 + error.column) from None
             parts += [literal, tree] if literal else [tree]

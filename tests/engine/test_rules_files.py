@@ -12,7 +12,7 @@ from preflight.engine.load import RuleFileError, load_rules
 from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.source import Source
-from preflight.values import Unknown
+from preflight.values import Assumption, Unknown
 
 TYPES = {"heads": "int", "tp": "int", "sp": "bool"}
 GOOD = """
@@ -171,6 +171,43 @@ def test_an_unknown_is_undecided_and_says_what_would_decide(tmp_path: Path) -> N
     outcome = run(tmp_path, "core_v0.12.0", make_fact("heads", 30), unknown)
     assert outcome.findings == ()
     assert outcome.undecided[0].blocked_by == (("tp", "environment", "$TP", "--env TP=..."),)
+
+
+@pytest.mark.parametrize(
+    ("text", "fork", "severity"),
+    [
+        (GOOD, "", "error"),
+        (GOOD, "the script speaks of mindspeed", "error"),
+        (FORMS, "", "error"),
+        (FORMS, "the script speaks of mindspeed", "warning"),
+    ],
+    ids=["megatron", "every release refuses", "some releases refuse", "a fork may not refuse"],
+)
+def test_a_fork_is_excused_from_what_only_some_releases_refuse(
+    tmp_path: Path, text: str, fork: str, severity: str
+) -> None:
+    write_rule(tmp_path, text)
+    rules, _ = load_rules([tmp_path], TYPES)
+    facts = {"heads": make_fact("heads", 30), "tp": make_fact("tp", 8)}
+    (finding,) = run_rules(rules, Subject(facts, (), "main", "train.sh", None, fork=fork)).findings
+    assert finding.severity == severity
+    assert (fork in "".join(finding.notes)) if severity == "warning" else not finding.notes
+
+
+@pytest.mark.parametrize(("severity", "undecided"), [("error", True), ("warning", False)])
+def test_an_error_never_rests_on_an_absence_that_is_only_assumed(
+    tmp_path: Path, severity: str, undecided: bool
+) -> None:
+    write_rule(
+        tmp_path, GOOD.replace("heads % tp == 0", "heads is not None").replace('"error"', f'"{severity}"')
+    )
+    rest = Source("train.sh", b"$EXTRA").span(0, 6)
+    heads = Fact("heads", None, "default", assumptions=(Assumption("--heads", "none", rest),))
+    outcome = run(tmp_path, "main", heads, make_fact("tp", 8))
+    assert bool(outcome.undecided) is undecided
+    assert bool(outcome.findings) is not undecided
+    if undecided:
+        assert outcome.undecided[0].blocked_by == (("heads", "rest", "$EXTRA", None),)
 
 
 @pytest.mark.parametrize("text", [GOOD, CASES, FORMS], ids=["plain", "cases", "forms"])
