@@ -26,7 +26,8 @@ from preflight.shell.syntax import (
 )
 from preflight.source import Span
 
-_FLAG = re.compile(r"--?[A-Za-z]")
+_FLAG = re.compile(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
+"""A flag, or an override in the manner of Hydra (`model.size=8`), which is no assignment of bash's."""
 _BETWEEN = re.compile(rb"[ \t]*\r?\n[ \t]*")
 _LINE_REST = re.compile(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
 MAXIMUM_DEPTH = 60
@@ -137,6 +138,9 @@ def _orphans(syntax: Syntax, before: Statement, command: Simple, out: list[Remar
     final = last.arguments[-1] if last.arguments else None
     if isinstance(final, Token) and _is_blank(syntax, final):
         return
+    if isinstance(final, Token):
+        end = syntax.source.span(final.start, final.end)
+        related = (*related, Related(end, f"no backslash behind {end.text[:60]}"))
     if b"#" in between:
         comment = data.index(b"#", last.end)
         newline = data.find(b"\n", comment)
