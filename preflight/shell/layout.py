@@ -129,7 +129,7 @@ def _orphans(syntax: Syntax, before: Statement, command: Simple, out: list[Remar
     ]
     lost = syntax.source.span(first.start, command.end)
     values = {"flag": text, "count": len(flags), "command": head(syntax, last)}
-    related = (
+    related: tuple[Related, ...] = (
         Related(
             syntax.source.span(last.start, last.start + len(head(syntax, last).encode())),
             "the command ends before",
