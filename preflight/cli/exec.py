@@ -84,9 +84,8 @@ def judge(command: Sequence[str], options: argparse.Namespace) -> int:
     """The exit status that the check comes to; a fault of preflight's own is said and is 3."""
     from preflight.cli.failure import report_failure
 
-    probe = begin_probe(options)
     try:
-        return check_command(command, options, probe)
+        return check_command(command, options, begin_probe(options))
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 3
     except Exception as error:

@@ -134,6 +134,17 @@ def conclude(node: Node, outcome: Outcome, options: argparse.Namespace, settings
 
     fail_on = options.fail_on or (settings.fail_on if settings is not None else None) or "error"
     status = status_of(outcome, fail_on)
+    required = (
+        options.require_launch if settings is None else (options.require_launch or settings.require_launch)
+    )
+    if (
+        outcome.files
+        and required
+        and not any(file.launches for file in outcome.files)
+        and status in (0, 1, 4)
+    ):
+        print("preflight: no launch was found, and --require-launch asks for one", file=sys.stderr)
+        status = 3
     if options.frames or options.out_dir:
         hand_over(node, outcome, options)
     else:

@@ -191,6 +191,33 @@ def test_a_job_that_got_fewer_gpus_than_it_was_given(machine: MachineMaker) -> N
     assert [f["rule"] for f in json.loads(done.stdout)["findings"]] == ["gpus-below-allocation"]
 
 
+@pytest.mark.parametrize("name", ["concise", "json", "sarif", "github", "gitlab", "junit"])
+def test_every_format_names_the_node(machine: MachineMaker, name: str) -> None:
+    there = machine("hgx-h100 gpus.3.remap_pending=1")
+    done = there.run("node", "--isolated", "--host", "n17", "--output", name)
+    assert done.returncode == 4
+    assert "row-remap-pending" in done.stdout
+    assert "bad memory is to be replaced" in done.stdout
+    if name not in ("github", "gitlab", "junit"):
+        assert "n17" in done.stdout
+
+
+def test_a_script_without_a_launch(machine: MachineMaker) -> None:
+    there = machine("hgx-h100")
+    (there.folder / "nothing.sh").write_text("echo hello\n")
+    assert there.run("node", "--isolated", "nothing.sh").returncode == 0
+    done = there.run("node", "--isolated", "--require-launch", "nothing.sh")
+    assert done.returncode == 3
+    assert "no launch was found" in done.stderr
+
+
+def test_a_record_that_cannot_be_written_is_said(machine: MachineMaker) -> None:
+    done = machine("hgx-h100").run("node", "--isolated", "--record", "/no/such/folder/node.json")
+    assert done.returncode == 3
+    assert "no such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def spent(there: Machine, code: str) -> float:
     """Processor seconds of a new interpreter, its children left out; the best of five."""
     program = (
