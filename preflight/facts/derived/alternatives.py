@@ -159,7 +159,9 @@ def _(at: Reader) -> Value:
                     break
                 found.append((_distance((tp, pp, cp), wanted), (tp, pp, cp)))
     found.sort()
-    return tuple(f"TP {tp}, PP {pp}, CP {cp}, DP {world // (tp * pp * cp)}" for _, (tp, pp, cp) in found[:4])
+    return tuple(
+        f"TP {tp} x PP {pp} x CP {cp} (DP {world // (tp * pp * cp)})" for _, (tp, pp, cp) in found[:4]
+    )
 
 
 def _distance(sizes: tuple[int, int, int], wanted: tuple[int, int, int]) -> float:
