@@ -7,11 +7,11 @@ False and nothing is judged.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from preflight.configuration.code import bind_code
+from preflight.configuration.layout import KEPT
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.configuration.parse import Fault, Parsed, default_of, parse_words, show
 from preflight.configuration.problems import describe_faults, speaks_of_fork
@@ -25,12 +25,6 @@ from preflight.targets.table import SUPPRESS, Option, Program, Table
 from preflight.values import Assumption, Unknown
 
 SWITCHES = frozenset({"store_true", "store_false", "store_const", "append_const", "boolean", "count"})
-
-
-KEPT = re.compile(
-    r"pipeline|parallel_sizes?$|virtual|hybrid|^encoder_|^decoder_|standalone|^mtp_num_layers$|^yaml_cfg$"
-)
-"""Settings that a program does not fill in by itself: how the model is laid out over ranks is for its caller to say."""
 
 
 class Absence(NamedTuple):

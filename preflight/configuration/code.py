@@ -1,11 +1,12 @@
 """Settings that Python code builds, by Megatron's own names: `TransformerConfig(num_layers=4)`.
 
-In: a `CodeConfiguration`.  Out: a `Configuration`.  Fields that are none of Megatron's make it unrecognised; what the
-code leaves out has the default of the class where that is the parser's too, else it is unknown.
+In: a `CodeConfiguration`.  Out: a `Configuration`.  Fields that are none of Megatron's make it unrecognised.  What the
+code leaves out is unknown, apart from the sizes that lay the model out over ranks: those are 1 as in the parser.
 """
 
 from __future__ import annotations
 
+from preflight.configuration.layout import KEPT
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.execution import CodeConfiguration, Word
 from preflight.launch.model import Launch
@@ -39,15 +40,12 @@ def bind_code(
             off = bound.value is False and bound.unknown is None and destinations[name].action == "store"
             values[name] = bound._replace(value=None) if off else bound
     recognised = len(values) >= min(FEWEST, max(1, len(code.settings)))
-    open_reason = code.open[0] if code.open else None
+    reason = code.open[0] if code.open else None
     for name, option in destinations.items():
-        if name in values:
-            continue
-        default = option.default
-        bound = Bound(name, default, "default")
-        if open_reason is not None or default is None or option.action == "store_false":
-            bound = bound._replace(unknown=open_reason or Unknown("code", f"{code.name} does not set {name}"))
-        values[name] = bound
+        if name not in values:
+            known = reason is None and option.default is not None and KEPT.search(name)
+            unknown = None if known else reason or Unknown("code", f"{code.name} does not set {name}")
+            values[name] = Bound(name, option.default, "default", unknown)
     return Configuration(launch, code.name, table.release, values, (), recognised, assumed)
 
 

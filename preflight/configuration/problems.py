@@ -299,11 +299,12 @@ def truthy(text: str) -> bool:
 
 
 def different_word(flag: str, nearest: str) -> bool:
-    """A letter can make another word: a digit, or the only letter of a part, is not a slip."""
-    for first, second in zip(flag.split("-"), nearest.split("-"), strict=False):
-        if first != second:
-            return len(first) < 4 or any(letter.isdigit() for letter in first + second)
-    return len(flag.split("-")) != len(nearest.split("-"))
+    """A letter can make another word: at the beginning of one, in a short one, or as a digit it is no slip."""
+    parts, others = flag.split("-"), nearest.split("-")
+    if len(parts) != len(others):
+        return True
+    first, second = next(pair for pair in zip(parts, others, strict=True) if pair[0] != pair[1])
+    return len(first) < 4 or first[:1] != second[:1] or any(letter.isdigit() for letter in first + second)
 
 
 def cover(words: tuple[Word, ...]) -> Span | None:

@@ -20,6 +20,9 @@ CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "
 
 CHECKOUT_SIGNS = ("megatron/core/__init__.py", "megatron/training/arguments.py", "megatron/arguments.py")
 
+LEVELS = 6
+"""So many folders from the script's upwards, as far as they may be read: scripts are often started from above."""
+
 _programs: dict[tuple[str, tuple[str, ...]], Program | None] = {}
 _checkouts: dict[tuple[str, tuple[str, ...]], str | None] = {}
 _parsers: dict[str, tuple[Option, ...]] = {}
@@ -74,7 +77,10 @@ def list_folders(launch: Launch, files: Files) -> Iterator[str]:
     script = os.path.dirname(os.path.join(files.directory, launch.source.path))
     path = launch.environment.get("PYTHONPATH")
     listed = path.display().split(":") if path is not None else []
-    for folder in (directory, script, *listed, files.directory, *files.folders):
+    above = [script]
+    while len(above) < LEVELS and os.path.dirname(above[-1]) != above[-1]:
+        above.append(os.path.dirname(above[-1]))
+    for folder in (directory, *listed, *above, files.directory, *files.folders):
         if not folder or "$" in folder:
             continue
         real = files.locate(folder)

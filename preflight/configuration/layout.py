@@ -1,0 +1,14 @@
+"""Which settings lay the model out over ranks.
+
+In: nothing; this is a pattern of names.  Other programs than Megatron's own and code fill in much by themselves, but
+these are for their caller to say, so that their defaults hold.
+"""
+
+from __future__ import annotations
+
+import re
+
+KEPT = re.compile(
+    r"pipeline|parallel_sizes?$|virtual|hybrid|^encoder_|^decoder_|standalone|^mtp_num_layers$|^yaml_cfg$"
+)
+"""Settings that a program does not fill in by itself: how the model is laid out over ranks is for its caller to say."""
