@@ -25,6 +25,7 @@ from preflight.launch.slips import notice_options
 from preflight.launch.start import is_python, is_starter, list_flags, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
 from preflight.launch.synopses import BASH
+from preflight.launch.together import compare_launches
 from preflight.launch.topology import measure
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
@@ -53,7 +54,8 @@ def find_launches(
     """The launches of a script in the order of its commands; those of scripts inside it stand where they are called."""
     header = header or read_header(script.source)
     search = _Search(script.source, context, read_shell, read_python)
-    return tuple(notice(launch) for launch in search.search_script(script, None, header))
+    found = tuple(notice(launch) for launch in search.search_script(script, None, header))
+    return compare_launches(found)
 
 
 class _Inner(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from preflight.execution import Related, Remark
 from preflight.launch.addresses import notice_addresses
-from preflight.launch.model import Launch
+from preflight.launch.model import Launch, Layer
 from preflight.launch.pipes import notice_hidden_status
 from preflight.launch.scheduler import SLURM_VARIABLES
 from preflight.source import Span
@@ -51,6 +51,7 @@ def notice(launch: Launch) -> Launch:
     found = (
         *_notice_lost(launch),
         *_notice_slips(launch),
+        *_notice_first_node_only(launch),
         *_notice_scheduler_names(launch),
         *notice_addresses(launch),
         *_notice_unset(launch),
@@ -69,11 +70,44 @@ def _notice_lost(launch: Launch) -> Iterable[Remark]:
         if layer.kind == "ray":
             # What was set before `ray start` reaches the jobs all the same.
             continue
-        if not name.startswith(TELLING_PREFIXES) and name not in TELLING_NAMES:
+        if not is_telling(name):
             continue
         values = {"name": name, "value": text.display(), "wrapper": layer.kind}
         related = (Related(_place(text, layer.span), f"{name} is set here"),)
         yield Remark("environment-lost", layer.span, values, related)
+
+
+def is_telling(name: str) -> bool:
+    """Whether a variable is one that ranks read."""
+    return name.startswith(TELLING_PREFIXES) or name in TELLING_NAMES
+
+
+OPEN_MPI = frozenset({"mca", "export", "allow_run_as_root", "map_by", "hostfile"})
+MPICH = frozenset({"genv", "env", "envlist", "genvlist", "envall", "iface", "launcher"})
+
+
+def _notice_first_node_only(launch: Launch) -> Iterable[Remark]:
+    """Variables that Open MPI keeps on the first node: it hands over to others only what `-x` names."""
+    layer = next((layer for layer in reversed(launch.wrappers) if layer.kind == "mpirun"), None)
+    nodes = launch.launcher.nodes.value
+    if layer is None or nodes is None or nodes < 2 or launch.header is not None:
+        return
+    options = set(layer.options)
+    if options & MPICH or (not options & OPEN_MPI and not _has_slots(layer)):
+        return
+    named = " ".join(word.text.display() for word in layer.words)
+    for name, text in launch.environment.items():
+        if text is None or not text.known or not is_telling(name) or name in named:
+            continue
+        values = {"name": name, "value": text.display()}
+        related = (Related(_place(text, layer.span), f"{name} is set here"),)
+        yield Remark("environment-on-first-node", layer.span, values, related)
+
+
+def _has_slots(layer: Layer) -> bool:
+    """`-H a:8,b:8` is Open MPI's way to write hosts."""
+    setting = layer.options.get("hosts")
+    return setting is not None and setting.text is not None and ":" in setting.text.display()
 
 
 def _notice_slips(launch: Launch) -> Iterable[Remark]:
