@@ -364,7 +364,7 @@ def run_one(
         anchor=place_of(launch),
         launch=number,
         configuration=configuration.name,
-        fork=configuration.fork,
+        fork=configuration.fork if configuration.assumed_release else "",
     )
     return run_rules(request.rules, subject, rules if configuration.recognised else general_rules(rules))
 

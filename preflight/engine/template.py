@@ -69,7 +69,7 @@ def show(value: Any) -> str:
         return "?"
     if value is None:
         return "none"
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         shown = ", ".join(show(part) for part in value[:LONGEST_LIST])
         return shown + (", ..." if len(value) > LONGEST_LIST else "")
     if isinstance(value, bool):
