@@ -104,7 +104,7 @@ MachineMaker = Callable[..., Machine]
 
 
 @pytest.fixture
-def machine(library: Path, tmp_path: Path) -> Iterator[MachineMaker]:
+def machine(library: Path, installed: Path, tmp_path: Path) -> Iterator[MachineMaker]:
     """Make a machine from a node (`"hgx-h100 gpus.3.mig=1"`) and more lines of the fake's profile."""
 
     def make(
@@ -123,7 +123,7 @@ def machine(library: Path, tmp_path: Path) -> Iterator[MachineMaker]:
         return Machine(
             {
                 **kept,
-                "PYTHONPATH": str(REPOSITORY),
+                "PYTHONPATH": str(installed),
                 "LD_LIBRARY_PATH": str(fake.parent),
                 "FAKE_NVML_PROFILE": str(profile),
                 "FAKE_NVML_TRACE": str(tmp_path / "trace"),

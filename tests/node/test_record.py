@@ -93,7 +93,7 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
 def test_the_shipped_profiles_are_those_that_their_source_makes() -> None:
     """Until somebody measures one: then it leaves plausible.py."""
     made = make_profiles()
-    assert set(made) == set(list_profiles())
+    assert {name for name in list_profiles() if not read_node(name).measured} == set(made)
     for name, node in made.items():
         assert read_node(name) == node, f"run python -m tests.node.plausible for {name}"
 

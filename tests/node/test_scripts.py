@@ -14,7 +14,7 @@ import pytest
 from preflight.node.profiles import build_node
 from preflight.node.record import write_record
 
-from .conftest import REPOSITORY, MachineMaker
+from .conftest import MachineMaker
 from .test_exec import FLAGS
 
 
@@ -28,7 +28,7 @@ def write_script(
     return script
 
 
-def check(folder: Path, node: str | None, *words: str) -> tuple[dict[str, Any], int]:
+def check(installed: Path, folder: Path, node: str | None, *words: str) -> tuple[dict[str, Any], int]:
     """`preflight check` with a recorded node; the document and the exit status."""
     options = []
     if node is not None:
@@ -38,7 +38,7 @@ def check(folder: Path, node: str | None, *words: str) -> tuple[dict[str, Any], 
     command = [sys.executable, "-m", "preflight", "check", "--isolated", "--target", "0.15.0", "--closed-env"]
     done = subprocess.run(
         [*command, "--output", "json", *options, *words, "train.sh"],
-        cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(installed)},
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     return json.loads(done.stdout), done.returncode
@@ -75,39 +75,39 @@ FOUR_NODES = "--nnodes 4 --rdzv-backend c10d --rdzv-endpoint n0:29500 --nproc-pe
     ],
 )  # fmt: skip
 def test_parallel_sizes_against_the_node(
-    tmp_path: Path, node: str, flags: str, launcher: str, errors: set[str]
+    installed: Path, tmp_path: Path, node: str, flags: str, launcher: str, errors: set[str]
 ) -> None:
     write_script(tmp_path, flags, launcher)
-    document, _ = check(tmp_path, node)
+    document, _ = check(installed, tmp_path, node)
     assert rules_of(document) == errors
 
 
-def test_the_node_decides_what_was_undecided(tmp_path: Path) -> None:
+def test_the_node_decides_what_was_undecided(installed: Path, tmp_path: Path) -> None:
     """fp8 needs a capability that only the GPU can tell."""
     write_script(tmp_path, "--fp8-format hybrid --transformer-impl transformer_engine")
-    document, status = check(tmp_path, None)
+    document, status = check(installed, tmp_path, None)
     assert "fp8-gpu" in undecided(document)
     assert status == 0
-    document, status = check(tmp_path, "hgx-a100")
+    document, status = check(installed, tmp_path, "hgx-a100")
     assert rules_of(document) == {"fp8-gpu"}
     assert status == 1
-    document, status = check(tmp_path, "hgx-h100")
+    document, status = check(installed, tmp_path, "hgx-h100")
     assert "fp8-gpu" not in undecided(document) | rules_of(document)
     assert status == 0
 
 
-def test_bf16_against_the_node(tmp_path: Path) -> None:
+def test_bf16_against_the_node(installed: Path, tmp_path: Path) -> None:
     write_script(tmp_path)
-    document, _ = check(tmp_path, "dgx-1-v100")
+    document, _ = check(installed, tmp_path, "dgx-1-v100")
     assert "bf16-gpu" in rules_of(document) | rules_of(document, "warning")
-    document, _ = check(tmp_path, "hgx-a100")
+    document, _ = check(installed, tmp_path, "hgx-a100")
     assert "bf16-gpu" not in rules_of(document) | rules_of(document, "warning")
 
 
-def test_one_connection_is_asked_of_hopper_and_not_of_blackwell(tmp_path: Path) -> None:
+def test_one_connection_is_asked_of_hopper_and_not_of_blackwell(installed: Path, tmp_path: Path) -> None:
     write_script(tmp_path, TP8, connections="")
-    hopper, _ = check(tmp_path, "hgx-h100")
-    blackwell, _ = check(tmp_path, "hgx-b200")
+    hopper, _ = check(installed, tmp_path, "hgx-h100")
+    blackwell, _ = check(installed, tmp_path, "hgx-b200")
     named = {
         f["rule"]
         for f in hopper["findings"]
@@ -127,9 +127,9 @@ def test_one_connection_is_asked_of_hopper_and_not_of_blackwell(tmp_path: Path) 
     ],
     ids=["both are good", "only the node is bad", "both are bad", "only the script is bad"],
 )
-def test_who_is_blamed(tmp_path: Path, node: str, flags: str, status: int) -> None:
+def test_who_is_blamed(installed: Path, tmp_path: Path, node: str, flags: str, status: int) -> None:
     write_script(tmp_path, flags)
-    document, got = check(tmp_path, node)
+    document, got = check(installed, tmp_path, node)
     assert got == status
     for finding in document["findings"]:
         about_node = finding["rule"] == "row-remap-pending"
