@@ -85,7 +85,7 @@ class Evaluator:
     def burn(self, amount: int = 1) -> None:
         self.fuel -= amount
         self.ticks += 1
-        if self.fuel < 0 or (self.ticks % 64 == 0 and time.process_time() > self.deadline):
+        if self.fuel < 0 or (self.ticks % 512 == 0 and time.process_time() > self.deadline):
             raise ExhaustedError
 
     def syntax_of(self, source: Source, unknowns: dict[int, Piece] | None = None) -> Syntax:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from preflight.execution import Word
-from preflight.record import NamedTuple
 from preflight.shell import lookup
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.brace import TooManyError, expand_braces
+from preflight.shell.fields import BREAK, QUOTES, SPECIAL, Fields, Fragment
 from preflight.shell.lexer import (
     Arithmetic,
     Literal,
@@ -29,7 +29,7 @@ from preflight.shell.lexer import (
 )
 from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
 from preflight.shell.pattern import Characters, is_pattern, match_files
-from preflight.shell.pieces import EMPTY, cut, extent, forget, rewrite, route, slice_text
+from preflight.shell.pieces import EMPTY, forget, rewrite, route, slice_text
 from preflight.shell.state import Element, State
 from preflight.source import Span
 from preflight.values import PLACEHOLDER, Assumption, Piece, Text, Unknown
@@ -47,19 +47,6 @@ class StopError(Exception):
         self.kind = kind
 
 
-class Fragment(NamedTuple):
-    """A piece on its way into a word. `kind`: text, break (a new word begins), empty (quotes were here)."""
-
-    piece: Piece | None
-    quoted: bool = True
-    split: bool = False
-    kind: str = "text"
-    element: Span | None = None
-    many: bool = False
-
-
-BREAK = Fragment(None, kind="break")
-QUOTES = Fragment(None, kind="empty")
 MAXIMUM_LENGTH = 300_000
 MAXIMUM_PIECES = 3_000
 MAXIMUM_EXPRESSION = 20_000
@@ -82,7 +69,7 @@ class Expansion:
         out: list[Word] = []
         for token in tokens:
             plain = token.plain
-            if plain is not None and not _SPECIAL.search(plain):
+            if plain is not None and not SPECIAL.search(plain):
                 span = Span(self.source, token.start, token.end)
                 out.append(Word(Text((Piece(plain, Span(self.source, token.start, token.end)),)), span))
                 continue
@@ -175,7 +162,10 @@ class Expansion:
 
     def _fields(self, token: Token) -> list[Word]:
         use = Span(self.source, token.start, token.end)
-        fields = _Fields(self._separators(), use)
+        whole = self._whole_list(token)
+        if whole is not None:
+            return [Word(item.text, item.span, item.many) for item in whole]
+        fields = Fields(self._separators(), use)
         for fragment in self._fragments(token):
             fields.add(fragment)
         out: list[Word] = []
@@ -187,6 +177,21 @@ class Expansion:
         if fields.fell and len(out) > 1:
             self.evaluator.remarks.note_split(self.state, token, self.source, out)
         return out
+
+    def _whole_list(self, token: Token) -> list[Element] | None:
+        """The elements of a word that is nothing but `"$@"` or `"${a[@]}"`."""
+        if len(token.parts) != 2:
+            return None
+        mark, part = token.parts
+        if not isinstance(mark, Open) or not isinstance(part, Parameter) or part.operator or part.prefix:
+            return None
+        if not _is_list(part, self, b"@") or (mark.start, mark.end) != (token.start, token.end):
+            return None
+        if part.start != token.start + 1 or part.end != token.end - 1:
+            return None
+        if part.subscript is not None and part.name not in self.state.variables:
+            return None
+        return lookup.elements(self, part.name)
 
     def _separators(self) -> str:
         variable = self.state.variables.get("IFS")
@@ -342,7 +347,7 @@ class Expansion:
         else:
             text, absent = lookup.read(self, part.name, shown, span)
         if part.prefix == "#":
-            if text is None and part.subscript is not None and self._is_before_start(part.subscript):
+            if text is None and self._is_before_start(part):
                 raise StopError("discard")
             return self._length(text, shown, span)
         if not part.operator:
@@ -368,9 +373,12 @@ class Expansion:
         changed = self._routed(changed, part.name, span)
         return [Fragment(piece, part.quoted, not part.quoted) for piece in changed.pieces]
 
-    def _is_before_start(self, index: tuple[int, int]) -> bool:
-        """A negative subscript, which bash refuses where it does not reach an element."""
-        return self.source.data[index[0] : index[1]].lstrip().startswith(b"-")
+    def _is_before_start(self, part: Parameter) -> bool:
+        """A negative subscript of an array that has no such element, which bash refuses."""
+        variable = self.state.variables.get(part.name)
+        if part.subscript is None or variable is None or not isinstance(variable.value, dict):
+            return False
+        return self.source.data[slice(*part.subscript)].lstrip().startswith(b"-")
 
     def _routed(self, text: Text, name: str, span: Span) -> Text:
         """On the way into another value, the use is part of the trail."""
@@ -385,8 +393,13 @@ class Expansion:
         tilde = bool(token.parts) and isinstance(token.parts[0], Literal)
         fragments = self._fragments(token) if tilde or token.parts else []
         if part.quoted:
-            return [f._replace(quoted=True, split=False) for f in fragments]
-        return [f._replace(split=True) if not f.quoted and f.kind == "text" else f for f in fragments]
+            return [Fragment(f.piece, True, False, f.kind, f.element, f.many) for f in fragments]
+        return [
+            Fragment(f.piece, False, True, f.kind, f.element, f.many)
+            if not f.quoted and f.kind == "text"
+            else f
+            for f in fragments
+        ]
 
     def _default(
         self, part: Parameter, text: Text | None, absent: bool, shown: str, span: Span
@@ -589,6 +602,9 @@ class Expansion:
                 if operator[-1] == "?":
                     raise StopError("exit")
                 return self._argument(part)
+        elif operator == ":" and self._is_scalar(part.name):
+            assert part.argument is not None
+            items = [Element(self._substring(items[0].text, *part.argument, shown, span), items[0].span)]
         elif operator == ":":
             assert part.argument is not None
             sliced = self._slice(part, items, *part.argument)
@@ -603,6 +619,10 @@ class Expansion:
         if part.subscript is not None and part.name not in self.state.variables and not part.prefix:
             self.evaluator.remarks.note_unset(part, self.source, certain=not items)
         return self._elements(items, part, kind)
+
+    def _is_scalar(self, name: str) -> bool:
+        variable = self.state.variables.get(name)
+        return variable is not None and isinstance(variable.value, Text)
 
     def _unknown_list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
         if part.name in ("@", "*"):
@@ -691,93 +711,3 @@ def _with_assumption(
     if not done:
         out.append(Fragment(Piece("", span, None, (), (assumption,)), quoted, not quoted))
     return out
-
-
-_SPECIAL = re.compile(r"[*?\[{~]|[@+!]\(")
-
-
-class _Fields:
-    """Collects fragments into words."""
-
-    def __init__(self, separators: str, use: Span) -> None:
-        self.separators = separators
-        self.white = "".join(c for c in separators if c in " \t\n")
-        self.use = use
-        self.words: list[tuple[Word, Characters | None]] = []
-        self.current: list[Fragment] = []
-        self.open = False
-        self.fell = False
-
-    def add(self, fragment: Fragment) -> None:
-        if fragment.kind == "break":
-            self._close()
-        elif fragment.kind == "empty":
-            self.open = True
-            self.current.append(fragment)
-        elif fragment.piece is not None:
-            if not fragment.split or fragment.piece.unknown is not None or not self.separators:
-                if fragment.piece.text or fragment.piece.unknown:
-                    self.open = True
-                self.current.append(fragment)
-            else:
-                self._split(fragment)
-
-    def _split(self, fragment: Fragment) -> None:
-        piece = fragment.piece
-        assert piece is not None
-        text, at, size = piece.text, 0, len(piece.text)
-        if not text:
-            self.current.append(fragment)
-            return
-        while at < size:
-            stop = at
-            while stop < size and text[stop] not in self.separators:
-                stop += 1
-            if stop > at:
-                self.open = True
-                self.current.append(fragment._replace(piece=cut(piece, at, stop)))
-            if stop >= size:
-                break
-            at, hard = stop, False
-            while at < size and text[at] in self.separators:
-                if text[at] not in self.white:
-                    if hard:
-                        break
-                    hard = True
-                at += 1
-            if self.open or hard:
-                self.fell = True
-                self.open = True
-                self._close()
-
-    def _close(self) -> None:
-        if self.open:
-            self.words.append(self._word())
-        self.current = []
-        self.open = False
-
-    def _word(self) -> tuple[Word, Characters | None]:
-        fragments = [f for f in self.current if f.piece is not None and (f.piece.text or f.piece.unknown)]
-        pieces = [f.piece for f in self.current if f.piece is not None]
-        kept = [p for p in pieces if p.text or p.unknown or p.assumptions]
-        many = bool(fragments) and all(
-            f.many or (f.split and f.piece is not None and f.piece.unknown is not None) for f in fragments
-        )
-        spans = {f.element for f in self.current if f.element is not None}
-        own = all(f.element is not None for f in self.current)
-        wild = [(f.piece.text, f.quoted) for f in fragments if f.piece is not None]
-        quoting = tuple(wild) if any(not q and _SPECIAL.search(t) for t, q in wild) else None
-        span = next(iter(spans)) if len(spans) == 1 and own else None
-        return Word(Text(kept), span or self.use, many), quoting
-
-    def finish(self) -> list[tuple[Word, Characters | None]]:
-        self._close()
-        if not self.fell or len(self.words) < 2:
-            return self.words
-        return [
-            (
-                word._replace(span=extent(word.text.pieces, word.span)) if word.span == self.use else word,
-                quoting,
-            )
-            for word, quoting in self.words
-        ]

@@ -16,7 +16,7 @@ from preflight.values import Text, Unknown
 BUDGET = 10
 """Paths that are followed side by side."""
 
-MAXIMUM_PATHS = 12
+MAXIMUM_PATHS = 6
 """Ways to one state that are told apart."""
 
 Conditions = tuple[Condition, ...]
@@ -24,19 +24,23 @@ Paths = tuple[Conditions, ...]
 
 
 def opposite(condition: Condition) -> Condition:
-    return condition._replace(taken=not condition.taken)
+    return Condition(condition.span, condition.text, not condition.taken)
 
 
 def reduce_pair(left: Conditions, right: Conditions) -> Conditions | None:
     """One set of conditions for two paths that together cover it exactly, or None."""
-    if left == right:
-        return left
     if len(left) == len(right):
-        differing = [n for n, (a, b) in enumerate(zip(left, right, strict=True)) if a != b]
-        if len(differing) == 1 and left[differing[0]] == opposite(right[differing[0]]):
-            return left[: differing[0]] + left[differing[0] + 1 :]
-    short, long = sorted((left, right), key=len)
-    return short if set(short) <= set(long) else None
+        at = -1
+        for number, condition in enumerate(left):
+            if condition != right[number]:
+                if at >= 0:
+                    return None
+                at = number
+        if at < 0:
+            return left
+        return left[:at] + left[at + 1 :] if left[at] == opposite(right[at]) else None
+    short, long = (left, right) if len(left) < len(right) else (right, left)
+    return short if all(condition in long for condition in short) else None
 
 
 def reduce_paths(paths: Sequence[Conditions]) -> Paths:

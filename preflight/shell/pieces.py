@@ -67,7 +67,15 @@ def route(text: Text, name: str, span: Span) -> Text:
     """Note that a value passed through `$name` at `span` on its way into another value."""
     step = Step(span, f"${name} is put in here")
     return Text(
-        piece._replace(steps=(*piece.steps[: MAXIMUM_STEPS - 1], step)) if piece.text else piece
+        Piece(
+            piece.text,
+            piece.span,
+            piece.unknown,
+            (*piece.steps[: MAXIMUM_STEPS - 1], step),
+            piece.assumptions,
+        )
+        if piece.text
+        else piece
         for piece in text.pieces
     )
 

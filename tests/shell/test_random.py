@@ -217,7 +217,7 @@ def test_bashlex_reads_the_same_words(words: list[str]) -> None:
         (tree,) = bashlex.parse(command)
     except Exception:
         return
-    if any(c in command for c in "{}~*[$\\"):
+    if any(c in command for c in "{}~*[$\\") or ("'" in command and '"' in command):
         return
     expected = [part.word for part in tree.parts if part.kind == "word"]
     (execution,) = launches(evaluate(command, closed=True))

@@ -1,0 +1,158 @@
+"""From fragments to words: splitting by IFS, and what sticks together.
+
+In: fragments of one token, in order.  Out: words, each with its pattern characters where it may stand for file
+names.  What fell apart points at the stretch of the string that it was.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight.execution import Word
+from preflight.record import NamedTuple
+from preflight.shell.pattern import Characters
+from preflight.shell.pieces import cut, extent
+from preflight.source import Span
+from preflight.values import Piece, Text
+
+SPECIAL = re.compile(r"[*?\[{~]|[@+!]\(")
+"""What makes a word more than its characters."""
+_BLANKS = " \t\n"
+_WORDS = re.compile(r"[^ \t\n]+")
+
+
+class Fragment(NamedTuple):
+    """A piece on its way into a word. `kind`: text, break (a new word begins), empty (quotes were here)."""
+
+    piece: Piece | None
+    quoted: bool = True
+    split: bool = False
+    kind: str = "text"
+    element: Span | None = None
+    many: bool = False
+
+
+BREAK = Fragment(None, kind="break")
+QUOTES = Fragment(None, kind="empty")
+
+
+class Fields:
+    """Collects fragments into words."""
+
+    def __init__(self, separators: str, use: Span) -> None:
+        self.separators = separators
+        self.white = "".join(c for c in separators if c in _BLANKS)
+        self.use = use
+        self.words: list[tuple[Word, Characters | None]] = []
+        self.current: list[Fragment] = []
+        self.open = False
+        self.fell = False
+
+    def add(self, fragment: Fragment) -> None:
+        piece = fragment.piece
+        if piece is None:
+            if fragment.kind == "break":
+                self._close()
+            else:
+                self.open = True
+                self.current.append(fragment)
+        elif not fragment.split or piece.unknown is not None or not self.separators or not piece.text:
+            if piece.text or piece.unknown:
+                self.open = True
+            self.current.append(fragment)
+        elif self.separators == _BLANKS:
+            self._split_blanks(fragment, piece)
+        else:
+            self._split(fragment, piece)
+
+    def _split_blanks(self, fragment: Fragment, piece: Piece) -> None:
+        """Splitting by blanks alone, as nearly always."""
+        text, at = piece.text, 0
+        last = len(text)
+        for found in _WORDS.finditer(text):
+            start, stop = found.span()
+            if start > at or (at == 0 and start > 0):
+                self._fall()
+            part = cut(piece, start, stop)
+            if stop == last or self.open:
+                self.open = True
+                self.current.append(Fragment(part, fragment.quoted, True, "text", fragment.element))
+            else:
+                span = fragment.element or self.use
+                pattern = ((part.text, False),) if SPECIAL.search(part.text) else None
+                self.words.append((Word(Text((part,)), span), pattern))
+                self.fell = True
+            at = stop
+        if at < last:
+            self._fall()
+
+    def _fall(self) -> None:
+        if self.open:
+            self.fell = True
+            self._close()
+
+    def _split(self, fragment: Fragment, piece: Piece) -> None:
+        text, at, size = piece.text, 0, len(piece.text)
+        while at < size:
+            stop = at
+            while stop < size and text[stop] not in self.separators:
+                stop += 1
+            if stop > at:
+                self.open = True
+                self.current.append(
+                    Fragment(cut(piece, at, stop), fragment.quoted, True, "text", fragment.element)
+                )
+            if stop >= size:
+                break
+            at, hard = stop, False
+            while at < size and text[at] in self.separators:
+                if text[at] not in self.white:
+                    if hard:
+                        break
+                    hard = True
+                at += 1
+            if self.open or hard:
+                self.fell = True
+                self.open = True
+                self._close()
+
+    def _close(self) -> None:
+        if self.open:
+            self.words.append(self._word())
+        if self.current:
+            self.current = []
+        self.open = False
+
+    def _word(self) -> tuple[Word, Characters | None]:
+        current = self.current
+        pieces: list[Piece] = []
+        wild: list[tuple[str, bool]] = []
+        special, many, filled = False, True, False
+        element = current[0].element if current else None
+        for piece, quoted, split, _, span, several in current:
+            if span is not element:
+                element = element if span == element else None
+            if piece is None:
+                continue
+            if piece.text or piece.unknown:
+                filled = True
+                many = many and (several or (split and piece.unknown is not None))
+                wild.append((piece.text, quoted))
+                special = special or (not quoted and SPECIAL.search(piece.text) is not None)
+                pieces.append(piece)
+            elif piece.assumptions:
+                pieces.append(piece)
+        return Word(Text(pieces), element or self.use, many and filled), tuple(wild) if special else None
+
+    def finish(self) -> list[tuple[Word, Characters | None]]:
+        self._close()
+        if not self.fell or len(self.words) < 2:
+            return self.words
+        use = self.use
+        return [
+            (
+                Word(word.text, extent(word.text.pieces, use), word.many) if word.span is use else word,
+                quoting,
+            )
+            for word, quoting in self.words
+        ]
