@@ -36,6 +36,7 @@ def _read(text: str, origin: str) -> list[Entry]:
 LAUNCH = """
 release | str | - | the Megatron release that is checked against
 program | str | - | file name of the program that is launched
+built_in_code | bool | - | whether Python code builds the configuration, so that no argument check adjusts it first
 trains | bool | - | whether the program runs Megatron's training loop
 launcher | str | - | what starts the processes: torchrun, srun, deepspeed, python and others
 launcher_world_size | int | ranks | ranks that the launcher itself starts
@@ -117,6 +118,7 @@ experts_per_rank | int | experts | experts of one rank
 load_balancing_types | list[str] | - | kinds of load balancing of the router
 aux_loss_coefficients | list[float] | - | one coefficient for each kind of load balancing
 moe_layers_mixed | bool | - | whether some layers are left without experts
+linear_attention_pattern | list[int] | - | one entry for each layer: whether its attention is linear
 no_rope_interval | int | layers | every how many layers one has no rotary embedding
 no_rope_pattern | list[int] | - | one entry for each layer: whether it has no rotary embedding
 data_sources | int | - | sources of samples: mock data, one blend, blends by split

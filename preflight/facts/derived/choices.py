@@ -40,6 +40,12 @@ def _(at: Reader) -> Value:
     return isinstance(frequency, int) and frequency > 1
 
 
+@step("linear_attention_pattern", "a list names each layer", since="0.16")
+def _(at: Reader) -> Value:
+    frequency = at("linear_attention_freq")
+    return frequency if isinstance(frequency, tuple) else None
+
+
 @step("no_rope_interval", "a number means every so many layers")
 def _(at: Reader) -> Value:
     frequency = at("no_rope_freq")
