@@ -23,6 +23,23 @@ CASES = [
 WAITING = {
     "ckpt-tp-change-torch": "what a checkpoint holds is outside of what a static check may read",
     "ckpt-pos-emb-mismatch": "what a checkpoint holds is outside of what a static check may read",
+    "port-busy": "who listens on a port is for the node to say",
+    "launch-local-rank": "an error only where torch's version is known too; a warning until then",
+    "verl-default-rollout-tp2": "the settings of another program's dialect are not read yet",
+    "verl-vpp-few-microbatches": "the settings of another program's dialect are not read yet",
+    "zero3-with-pipeline-module": "the settings of another program's dialect are not read yet",
+    "ds-batch-mismatch": "the settings of another program's dialect are not read yet",
+    "nccl-ifname-missing": "which network interfaces exist is for the node to say",
+    "nproc8-on-4gpu-node": "an error on the node, by preflight node; nothing in the script says it",
+    "unequal-gpu-nodes": "an error of the fleet, by preflight fleet; nothing in the script says it",
+    "v100-grouped-gemm": "an error with --gpu v100; nothing in the script says it",
+    "ep-across-nvl72": "what the segment of a job spans is for the fleet to say",
+    "oom-7b-a100-40": "memory is not estimated yet",
+    "oom-13b-4x40": "memory is not estimated yet",
+    "oom-lora-30b-4090": "memory is not estimated yet",
+    "dsv3-too-few-gpus": "memory is not estimated yet",
+    "flash-attn-too-new": "which packages are installed is for the node to say",
+    "pretrained-path-typo": "what a checkpoint's folder holds is for the node to say",
 }
 """Cases that are not right yet, each with its reason; one that becomes right has to leave this list."""
 SEVERE = {"error": ("error",), "warning": ("error", "warning")}
