@@ -83,7 +83,7 @@ def _notice_missing_rank(launch: Launch, meeting: Rendezvous, nodes: int) -> Ite
     rank = read_node_rank(launch)[0]
     tasks = any(layer.kind in TASKS for layer in launch.wrappers)
     if static and not tasks and rank[0] is not None and rank[0].known and rank[0].assumptions:
-        name = rank[0].assumptions[0].name
+        name = f"${rank[0].assumptions[0].name}"
         values = {"name": name, "rank": rank[0].display(), "nodes": nodes}
         yield Remark("node-rank-assumed", rank[1] or launcher.span, values)
 
