@@ -59,6 +59,10 @@ class Request(NamedTuple):
     megatron: str | None = None
 
 
+MAXIMUM_VARIANTS = 64
+"""Launches of a script that differ in any word; a loop can make thousands of them."""
+
+
 class Settled(NamedTuple):
     """One launch with its configurations and their facts."""
 
@@ -164,11 +168,19 @@ def resolve(source: Source, request: Request) -> Resolved | None:
     settled = []
     notes: dict[str, None] = {}
     known: dict[object, tuple[tuple[Configuration, Mapping[str, Fact]], ...]] = {}
+    left = 0
     for launch in launches:
         key = signature(launch)
         if key not in known:
+            if len(known) == MAXIMUM_VARIANTS:
+                left += 1
+                continue
             known[key] = tuple(bind(launch, context, request, notes))
         settled.append(Settled(launch, known[key]))
+    if left:
+        notes[
+            f"{len(launches)} launches on all paths; the first {MAXIMUM_VARIANTS} that differ were checked"
+        ] = None
     return Resolved(script, tuple(settled), tuple(notes))
 
 
