@@ -126,6 +126,10 @@ def _trains(configuration: Configuration, surroundings: Surroundings, given: Giv
     return Fact("trains", configuration.trains, "launcher", evidence)
 
 
+def _built_in_code(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return Fact("built_in_code", configuration.launch.configuration is not None, "launcher")
+
+
 def _release(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     return Fact("release", configuration.release, "option")
 
@@ -213,6 +217,7 @@ SOURCES: dict[str, Source] = {
     "release": _release,
     "program": _program,
     "trains": _trains,
+    "built_in_code": _built_in_code,
     "launcher": _launcher_kind,
     "launcher_world_size": _launcher_world,
     "nnodes": find_nodes,
