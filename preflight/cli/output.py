@@ -120,8 +120,19 @@ def tell(outcome: Outcome, options: Namespace, text: bool) -> None:
     if options.quiet:
         return
     words: dict[str, None] = {}
+    saying: dict[str, list[str]] = {}
     for file in outcome.files:
-        words.update(dict.fromkeys(f"{file.path}: {remark}" for remark in file.remarks))
+        for remark in file.remarks:
+            saying.setdefault(remark, []).append(file.path)
+    for remark, paths in saying.items():
+        others = (
+            f" (and {len(paths) - 1} more files)"
+            if len(paths) > 2
+            else f" (and {paths[1]})"
+            if paths[1:]
+            else ""
+        )
+        words[f"{paths[0]}{others}: {remark}"] = None
     for entry in outcome.stale:
         words[
             f"the baseline has an entry that matches nothing any more: {entry}; --write-baseline drops it"
