@@ -246,8 +246,15 @@ class Expansion:
 
     def _only_lists(self, mark: Open, parts: tuple[Part, ...], number: int) -> bool:
         """Whether the quotes hold nothing but `$@` and its like, which may be no word at all."""
-        inside = [p for p in parts[number + 1 :] if p.start >= mark.start and p.end <= mark.end]
-        return bool(inside) and all(isinstance(p, Parameter) and _is_list(p, self, b"@") for p in inside)
+        found = False
+        for at in range(number + 1, len(parts)):
+            part = parts[at]
+            if part.start >= mark.end:
+                break
+            if not isinstance(part, Parameter) or not _is_list(part, self, b"@"):
+                return False
+            found = True
+        return found
 
     def _tilde(self, part: Literal, first: bool, assignment: bool, out: list[Fragment]) -> None:
         span = Span(self.source, part.start, part.end)

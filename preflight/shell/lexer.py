@@ -196,6 +196,8 @@ class Lexer:
         self.data = source.data
         self.unknowns = unknowns or {}
         self.depth = 0
+        self.failures = 0
+        """How often reading had to give up: past a limit the rest is left unread."""
         self.documents: dict[int, dict[int, int]] = {}
         """Here-documents, by where the lines behind their command begin: operator -> end of its lines."""
 

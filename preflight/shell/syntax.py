@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 MAXIMUM_DEPTH = 100
+MAXIMUM_FAILURES = 50
 MAXIMUM_SIZE = 2 * 1024 * 1024
 """Largest script that is parsed, in bytes."""
 
@@ -328,6 +329,9 @@ class _Reader:
             self.cursor = max(self.cursor, end)
             return statement
         except UnreadableError as error:
+            self.lexer.failures += 1
+            if self.lexer.failures > MAXIMUM_FAILURES:
+                end = self.end
             self.cursor = max(self.cursor, end)
             return Broken(start, end, error.message)
         finally:
