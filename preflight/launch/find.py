@@ -33,7 +33,7 @@ from preflight.values import Text, Unknown
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""
-MAXIMUM_SCRIPTS = 64
+MAXIMUM_SCRIPTS = 32
 """How many of them, in one script."""
 
 MAXIMUM_EXHAUSTED = 2
