@@ -71,7 +71,7 @@ def show(value: Any) -> str:
         return "none"
     if isinstance(value, (tuple, list)):
         shown = ", ".join(show(part) for part in value[:LONGEST_LIST])
-        return shown + (", ..." if len(value) > LONGEST_LIST else "")
+        return (shown or "none") + (", ..." if len(value) > LONGEST_LIST else "")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
