@@ -179,7 +179,8 @@ def _count(text: str) -> int:
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
+    exported_function = name.startswith("BASH_FUNC_") and name.endswith("%%")
+    if not equals or not (name.isidentifier() or exported_function):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
 

@@ -35,6 +35,11 @@ def read_script(
     state.stack = (("", state.zero.value or source.path),)
     evaluator.remarks.note_source(source, syntax)
     try:
+        for name in [each for each in state.variables if each.endswith("%%")]:
+            function = state.variables.pop(name).value
+            if isinstance(function, Text) and function.pieces:
+                head = Piece(name.removeprefix("BASH_FUNC_")[:-2] + " ", function.pieces[0].span)
+                evaluator.text(Text((head, *function.pieces)), "<environment>", state)
         evaluator.program(syntax, [state])
     except (ExhaustedError, RecursionError):
         evaluator.truncate("branches", "too many paths or loops")
