@@ -30,9 +30,10 @@ COMMANDS = {
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command; the entry point of the console script."""
-    words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        return _leave(run(sys.argv[1:]))
     try:
-        return _dispatch(words)
+        return _dispatch(arguments)
     except SystemExit as exit_:
         code = exit_.code
         return code if isinstance(code, int) else (0 if code is None else 2)
@@ -45,6 +46,19 @@ def run(arguments: list[str] | None = None) -> int:
         from preflight.cli.failure import report_failure
 
         return report_failure(error)
+
+
+def _leave(status: int) -> int:
+    """End the process without taking it apart, which would cost as much as reading a script."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _silence_output()
+        return status or 141
+    if "os" in sys.modules and "coverage" not in sys.modules:
+        sys.modules["os"]._exit(status)
+    return status
 
 
 def _dispatch(words: list[str]) -> int:

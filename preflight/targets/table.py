@@ -179,11 +179,17 @@ def build_table(data: Mapping[str, Any]) -> Table:
     )
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 def _option(entry: list[Any]) -> Option:
-    strings, rest = entry[0].split(" "), entry[1] if len(entry) > 1 else {}
+    text, rest = entry[0], entry[1] if len(entry) > 1 else _NOTHING
+    strings = (text,) if " " not in text else tuple(text.split(" "))
+    if rest is _NOTHING:
+        return Option(strings, derive_destination(strings))
     choices, default = rest.get("c"), rest.get("v")
     return Option(
-        tuple(strings),
+        strings,
         rest.get("d") or derive_destination(strings),
         rest.get("a", "store"),
         rest.get("t"),
@@ -203,8 +209,12 @@ def _frozen(value: Any) -> Value:
 
 def derive_destination(strings: Iterable[str]) -> str:
     """The name that argparse makes of the first long option string, else of the first."""
-    texts = list(strings)
-    chosen = next((text for text in texts if text.startswith("--")), texts[0])
+    chosen = ""
+    for text in strings:
+        chosen = chosen or text
+        if text.startswith("--"):
+            chosen = text
+            break
     return chosen.lstrip("-").replace("-", "_")
 
 
