@@ -118,6 +118,7 @@ def _instance(receiver: Instance, name: str, node: cst.CSTNode, frame: Frame) ->
             return None
     if receiver.cls is None or receiver.rest is None:
         child = modules.opaque(f"{receiver.name}.{name}", _because(receiver, node, frame), span)
+        child.parent = receiver
         if receiver.cls is None:
             receiver.attributes[name] = child
             receiver.spans[name] = span
@@ -270,8 +271,11 @@ def set_attribute(receiver: Value, name: str, value: Value, span: Span, frame: F
                 return
         receiver.attributes[name] = value
         receiver.spans[name] = span
-        if receiver.cls is None and receiver not in frame.path.built:
-            frame.path.built.append(receiver)
+        root = receiver
+        while root.parent is not None and root.parent.cls is None:
+            root = root.parent
+        if root.cls is None and root not in frame.path.built:
+            frame.path.built.append(root)
     elif isinstance(receiver, Class):
         receiver.namespace[name] = value
     elif isinstance(receiver, Module):

@@ -53,6 +53,7 @@ _KEEPING = re.compile(
     r"|get_model|build|init|initialize|setup|assert)",
     re.IGNORECASE,
 )
+_CLICK = frozenset({"standalone_mode", "prog_name", "args", "obj", "auto_envvar_prefix"})
 _CLASS = re.compile(r"(?:^|\.)_?[A-Z]\w*$")
 
 
@@ -64,6 +65,8 @@ def arguments(values: list[Value], span: Span) -> Arguments:
 def call(callee: Value, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value:
     """What a call gives back."""
     if isinstance(callee, Function):
+        if callee.options and not given.positional and not given.keywords.keys() - _CLICK:
+            return options.run_command(callee, given._replace(keywords={}), node, frame)
         return call_function(callee, given, node, frame)
     if isinstance(callee, Class):
         return instantiate(callee, given, node, frame)
@@ -310,7 +313,7 @@ def call_unknown(
             result.attributes[key] = element.value
             result.spans[key] = _with_keyword(key, element.span)
         for element in given.positional:
-            if isinstance(element.value, Instance):
+            if isinstance(element.value, (Instance, Sequence)):
                 result.attributes.setdefault(f"[{len(result.attributes)}]", element.value)
         result.built = bool(given.keywords)
         open_from = given.keyword_rest or given.rest

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -209,8 +210,22 @@ _READING = frozenset(
 )
 
 
-def forget(suites: Iterable[cst.CSTNode], frame: Frame) -> None:
+class Kept(NamedTuple):
+    """Lists and texts as they are after forgetting: what one round of a loop adds to them is not kept."""
+
+    lists: list[tuple[Sequence, int]]
+    texts: dict[str, Value]
+
+    def restore(self, frame: Frame) -> None:
+        for sequence, length in self.lists:
+            del sequence.elements[length:]
+        for name, value in self.texts.items():
+            frame.assign(name, value)
+
+
+def forget(suites: Iterable[cst.CSTNode], frame: Frame) -> Kept:
     """Forget what the code may change."""
+    kept = Kept([], {})
     changes = _Changes()
     span = Span(frame.tree.source, 0, 0)
     for suite in suites:
@@ -221,6 +236,8 @@ def forget(suites: Iterable[cst.CSTNode], frame: Frame) -> None:
         value = _peek(receiver, frame)
         if value is not None:
             _loosen(value, frame.tree.shown(receiver), span)
+        if isinstance(value, Sequence):
+            kept.lists.append((value, len(value.elements)))
     for receiver, name in changes.fields:
         value = _peek(receiver, frame)
         if isinstance(value, Instance):
@@ -233,24 +250,27 @@ def forget(suites: Iterable[cst.CSTNode], frame: Frame) -> None:
         elif value is not None:
             _loosen(value, frame.tree.shown(item.value), span, True)
     for name in [n for n in changes.grown if n not in changes.names]:
-        _grow(name, frame, span)
+        kept.texts[name] = _grow(name, frame, span)
     for name in changes.names:
         holder = frame.find(name)
         if holder is not None and isinstance(holder.names[name], (Sequence, Mapping)):
             _loosen(holder.names[name], name, span)
         missing = Missing(Unknown("branches", name), Origin(span))
         frame.assign(name, missing)
+    return kept
 
 
-def _grow(name: str, frame: Frame, span: Span) -> None:
+def _grow(name: str, frame: Frame, span: Span) -> Value:
     """After `name += ...` any number of times: a list or text goes on, anything else is unknown."""
     holder = frame.find(name)
     value = holder.names[name] if holder is not None else None
     missing = Missing(Unknown("branches", name), Origin(span))
     if isinstance(value, String):
-        frame.assign(name, String(value.text.joined(missing_text(missing))))
+        value = String(value.text.joined(missing_text(missing)))
     elif not isinstance(value, (Sequence, Mapping)):
-        frame.assign(name, missing)
+        value = missing
+    frame.assign(name, value)
+    return value
 
 
 def _peek(node: cst.BaseExpression, frame: Frame) -> Value | None:

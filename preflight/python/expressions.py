@@ -30,7 +30,7 @@ from preflight.python.objects import (
     key_of,
     text_of,
 )
-from preflight.python.scope import Frame, truth
+from preflight.python.scope import ExhaustedError, Frame, identity, opaque, truth
 from preflight.python.syntax import _HOLE
 from preflight.source import Span
 from preflight.values import Piece, Text, Unknown
@@ -54,7 +54,19 @@ def evaluate(node: cst.CSTNode, frame: Frame) -> Value:
     handler = _HANDLERS.get(type(node))
     if handler is None:
         return unknown(node, frame)
-    return frame.path.resolve(handler(node, frame))
+    value = frame.path.resolve(handler(node, frame))
+    if isinstance(value, String) and len(value.text.pieces) > LONGEST_TEXT:
+        return unknown(node, frame)
+    if isinstance(value, Sequence) and len(value.elements) > LONGEST_LIST:
+        raise ExhaustedError
+    return value
+
+
+LONGEST_TEXT = 10_000
+"""Pieces of a text that is followed."""
+
+LONGEST_LIST = 20_000
+"""Elements of a list that is followed."""
 
 
 def unknown(node: cst.CSTNode, frame: Frame, *causes: Value) -> Missing:
@@ -108,7 +120,7 @@ def decide_value(value: Value, node: cst.CSTNode, frame: Frame) -> bool | None:
 
 def _identity(value: Value, frame: Frame) -> Hashable:
     frame.path.kept.append(value)
-    return ("true", id(value))
+    return ("true", identity(value))
 
 
 def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
@@ -123,7 +135,8 @@ def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
     path.kept.extend((left, right))
     other = key_of(right)
     family = "==" if equality else "in" if isinstance(target.operator, (cst.In, cst.NotIn)) else None
-    key = (family or type(target.operator).__name__, id(left), other if other is not None else id(right))
+    name = family or type(target.operator).__name__
+    key = (name, identity(left), other if other is not None else identity(right))
     taken = path.truths.get(key)
     if taken is None:
         chosen = path.choose(2)
@@ -133,7 +146,7 @@ def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
         taken = holds != negative
         path.truths[key] = taken
         path.conditions.append(statements.condition(frame, node, holds))
-        if equality and taken and isinstance(left, Missing) and reason_of(right) is None:
+        if equality and taken and opaque(left) and other is not None:
             path.bind(left, right)
     return taken != negative
 

@@ -16,6 +16,7 @@ import libcst as cst
 
 from preflight.python import attributes, calls, expressions, modules, operators, options, runs, texts
 from preflight.python.objects import (
+    HEAVIEST,
     Application,
     Arguments,
     Bound,
@@ -38,6 +39,7 @@ from preflight.python.objects import (
     assumptions_of,
     key_of,
     text_of,
+    weigh,
 )
 from preflight.python.scope import EndedError, Frame, RaisedError, truth
 from preflight.source import Span
@@ -730,17 +732,21 @@ _UNKNOWN = object()
 
 def jsonable(value: Value) -> Any:
     """The plain Python value, or `_UNKNOWN`."""
+    return _jsonable(value) if weigh(value, HEAVIEST) <= HEAVIEST else _UNKNOWN
+
+
+def _jsonable(value: Value) -> Any:
     if isinstance(value, Scalar):
         return value.value if isinstance(value.value, (bool, int, float, type(None))) else _UNKNOWN
     if isinstance(value, String):
         return value.text.value if value.text.known and not value.path else _UNKNOWN
     if isinstance(value, Sequence) and value.closed and value.kind != "set":
-        items = [jsonable(e.value) for e in value.elements]
+        items = [_jsonable(e.value) for e in value.elements]
         return _UNKNOWN if any(i is _UNKNOWN for i in items) else items
     if isinstance(value, Mapping) and value.rest is None:
         table = {}
         for key, (_, item) in value.entries.items():
-            plain = jsonable(item)
+            plain = _jsonable(item)
             if plain is _UNKNOWN or not isinstance(key, (str, int)):
                 return _UNKNOWN
             table[key] = plain

@@ -260,10 +260,11 @@ class Field(NamedTuple):
 class Instance(Value):
     """An object: of a class of the project, or built by something that is not followed (`cls` is None).
 
-    `name` is the class or the callee.  `rest` says that attributes which are not listed may be there.
+    `name` is the class or the callee.  `rest` says that attributes which are not listed may be there; `parent` is
+    the object whose attribute this one was read as.
     """
 
-    __slots__ = ("attributes", "built", "cls", "name", "rest", "span", "spans")
+    __slots__ = ("attributes", "built", "cls", "name", "parent", "rest", "span", "spans")
 
     def __init__(self, name: str, cls: Class | None, span: Span, rest: Missing | None = None) -> None:
         self.name = name
@@ -273,6 +274,7 @@ class Instance(Value):
         self.attributes: dict[str, Value] = {}
         self.spans: dict[str, Span] = {}
         self.built = False
+        self.parent: Instance | None = None
 
 
 class Option(NamedTuple):
@@ -359,6 +361,23 @@ class Arguments(NamedTuple):
 Method = Callable[..., Value]
 
 
+def weigh(value: Value, limit: int) -> int:
+    """How many values a walk through a value meets, counting what repeats each time, up to a limit."""
+    count, stack = 0, [value]
+    while stack and count <= limit:
+        current = stack.pop()
+        count += 1
+        if isinstance(current, Sequence):
+            stack.extend(element.value for element in current.elements[: limit + 1])
+        elif isinstance(current, Mapping):
+            stack.extend(item for _, item in current.entries.values())
+    return count
+
+
+HEAVIEST = 20_000
+"""Values in a container that is compared, printed or used as a key."""
+
+
 def describe(value: Value) -> str | None:
     """What `str()` gives for a scalar, or None where that is not modelled."""
     if isinstance(value, Scalar) and isinstance(value.value, (bool, int, float, type(None))):
@@ -417,6 +436,8 @@ def key_of(value: Value) -> Hashable | None:
             ("none",) if value.value is None else value.value if isinstance(value.value, Hashable) else None
         )
     if isinstance(value, Sequence) and value.kind == "tuple" and value.closed:
+        if weigh(value, HEAVIEST) > HEAVIEST:
+            return None
         keys = tuple(key_of(element.value) for element in value.elements)
         return None if any(key is None for key in keys) else ("tuple", *keys)
     if isinstance(value, (Instance, Function, Class, Module)):

@@ -16,6 +16,7 @@ import libcst as cst
 
 from preflight.python import texts
 from preflight.python.objects import (
+    HEAVIEST,
     Class,
     Element,
     Environment,
@@ -35,6 +36,7 @@ from preflight.python.objects import (
     key_of,
     missing_text,
     text_of,
+    weigh,
 )
 from preflight.source import Span
 from preflight.values import PLACEHOLDER, Piece, Text, Unknown
@@ -221,6 +223,8 @@ def plain(value: Value) -> Any:
     if isinstance(value, String) and not value.path:
         return value.text.value
     if isinstance(value, Sequence) and value.kind in ("list", "tuple") and value.closed:
+        if weigh(value, HEAVIEST) > HEAVIEST:
+            return None
         inner = [plain(e.value) for e in value.elements]
         if any(item is None for item in inner):
             return None
@@ -277,6 +281,8 @@ def _equal_member(member: Instance, other: Value) -> bool | None:
 
 def _equal_lists(left: Sequence, right: Sequence) -> bool | None:
     if not left.closed or not right.closed or left.kind == "set":
+        return None
+    if max(weigh(left, HEAVIEST), weigh(right, HEAVIEST)) > HEAVIEST:
         return None
     if len(left.elements) != len(right.elements):
         return False
@@ -458,12 +464,19 @@ def compact(pieces: list[Piece]) -> Text:
             and last.span.source is piece.span.source
             and last.span.end == piece.span.start
             and last.assumptions == piece.assumptions
+            and _maps(last)
+            and _maps(piece)
         ):
             span = Span(last.span.source, last.span.start, piece.span.end)
             result[-1] = last._replace(text=last.text + piece.text, span=span)
         else:
             result.append(piece)
     return Text(result)
+
+
+def _maps(piece: Piece) -> bool:
+    """Whether each byte of a piece stands for itself in the source."""
+    return len(piece.text.encode("utf-8", "replace")) == piece.span.end - piece.span.start
 
 
 def format_value(value: Value, spec: Text | None, conversion: str | None, span: Span, shown: str) -> Text:
@@ -485,6 +498,8 @@ def format_value(value: Value, spec: Text | None, conversion: str | None, span: 
         try:
             shaped = repr(known) if conversion in ("r", "a") else known
             text_value = _format(str(shaped) if conversion == "s" else shaped, wanted)
+            if len(text_value) > LARGEST:
+                raise ValueError("too long")
             return Text([Piece(text_value, span, None, (), assumptions_of(value))])
         except (ValueError, TypeError, OverflowError):
             pass
@@ -543,7 +558,9 @@ def _directive(match: re.Match[str], value: Value, span: Span) -> Text:
     form = match.group().replace(f"({match['key']})", "") if match["key"] is not None else match.group()
     if known is not None and len(match["width"]) < 4:
         try:
-            return Text([Piece(form % (known,), span, None, (), assumptions_of(value))])
+            shaped = form % (known,)
+            if len(shaped) <= LARGEST:
+                return Text([Piece(shaped, span, None, (), assumptions_of(value))])
         except (TypeError, ValueError, OverflowError):
             pass
     missing = value.unknown if isinstance(value, Missing) else Unknown("code", match.group())

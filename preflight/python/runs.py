@@ -344,8 +344,7 @@ _SUBMITIT = {
 
 def _submitit(receiver: Instance, method: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> None:
     """`executor.update_parameters(nodes=2, ...)` and `executor.submit(...)`: as srun would start it."""
-    owner = receiver.attributes.get("owner", receiver)
-    assert isinstance(owner, Instance)
+    owner = receiver.parent or receiver
     if method == "update_parameters":
         for key, element in given.keywords.items():
             owner.attributes[key] = element.value

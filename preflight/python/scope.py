@@ -114,7 +114,7 @@ class Path:
         self.depth = 0
         self.conditions: list[Condition] = []
         self.truths: dict[Hashable, bool] = {}
-        self.bindings: dict[int, Value] = {}
+        self.bindings: dict[Hashable, Value] = {}
         self.kept: list[Value] = []
         self.environment: dict[str, Text | None] = dict(exported)
         self.asked: dict[str, Value] = {}
@@ -153,14 +153,14 @@ class Path:
         self.cursor += 1
         return 0
 
-    def bind(self, missing: Missing, value: Value) -> None:
+    def bind(self, unknown: Value, value: Value) -> None:
         """What an unknown is on this path, after a test has said so."""
-        self.kept.append(missing)
-        self.bindings[id(missing)] = value
+        self.kept.append(unknown)
+        self.bindings[identity(unknown)] = value
 
     def resolve(self, value: Value) -> Value:
-        if isinstance(value, Missing):
-            return self.bindings.get(id(value), value)
+        if self.bindings and isinstance(value, (Missing, Instance, External)):
+            return self.bindings.get(identity(value), value)
         return value
 
     def variable(
@@ -189,6 +189,16 @@ class Path:
         if absent:
             raise RaisedError("KeyError")
         return default if default is not None else Scalar(None, Origin(span))
+
+
+def identity(value: Value) -> Hashable:
+    """What tells one unknown from another: names of other packages are the same wherever they stand."""
+    return ("external", value.name) if isinstance(value, External) else id(value)
+
+
+def opaque(value: Value) -> bool:
+    """Whether a value is not known at all: missing, or something of code that is not followed."""
+    return isinstance(value, (Missing, External)) or (isinstance(value, Instance) and value.cls is None)
 
 
 class Frame:

@@ -31,7 +31,7 @@ from preflight.python.objects import (
     Value,
     key_of,
 )
-from preflight.python.scope import EndedError, Frame, RaisedError, truth
+from preflight.python.scope import EndedError, Frame, RaisedError, identity, opaque, truth
 from preflight.python.syntax import Tree
 from preflight.source import Span
 from preflight.values import Unknown
@@ -256,13 +256,14 @@ def _for(node: cst.For, frame: Frame) -> None:
 
 def _once(body: cst.BaseSuite, frame: Frame, target: cst.BaseExpression | None, value: Value) -> None:
     """A round of a loop that runs any number of times: before it and after it, what it changes is unknown."""
-    effects.forget([body], frame)
+    kept = effects.forget([body], frame)
     if target is not None:
         shown = value.unknown if isinstance(value, Missing) else Unknown("branches", "loop")
         assign(target, Missing(shown, calls_origin(value, frame, target)), frame)
     with contextlib.suppress(BreakError, ContinueError):
         run_suite(body, frame)
     effects.forget([body], frame)
+    kept.restore(frame)
 
 
 def calls_origin(value: Value, frame: Frame, node: cst.CSTNode) -> Origin:
@@ -367,7 +368,7 @@ def _assert(node: cst.Assert, frame: Frame) -> None:
         if isinstance(target.operator, cst.Equal):
             left = expressions.evaluate(node.test.left, frame)
             right = expressions.evaluate(target.comparator, frame)
-            if isinstance(left, Missing) and expressions.reason_of(right) is None:
+            if opaque(left) and key_of(right) is not None:
                 frame.path.bind(left, right)
 
 
@@ -426,7 +427,7 @@ def _match(node: cst.Match, frame: Frame) -> None:
     for case in node.cases:
         fits = definitions.matches(case.pattern, subject, frame)
         if fits is None:
-            key = ("case", id(subject), id(case))
+            key = ("case", identity(subject), id(case))
             frame.path.kept.append(subject)
             shown = f"{frame.tree.shown(node.subject)} matches {frame.tree.shown(case.pattern)}"
             fits = frame.path.decide(key, frame.tree.span(case.pattern), shown)
@@ -434,7 +435,7 @@ def _match(node: cst.Match, frame: Frame) -> None:
                 frame.path.truncated.append(Unknown("branches", frame.tree.shown(node.subject)))
                 effects.forget([c.body for c in node.cases], frame)
                 return
-            if fits and isinstance(subject, Missing):
+            if fits and opaque(subject):
                 literal = definitions.literal(case.pattern, frame)
                 if literal is not None and key_of(literal) is not None:
                     frame.path.bind(subject, literal)

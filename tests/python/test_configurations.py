@@ -1,0 +1,159 @@
+"""Configurations built by code: constructors, attributes, recipes that chain helpers of sibling modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight.execution import CodeConfiguration
+from tests.python.reading import read_text
+
+
+def settings(configuration: CodeConfiguration) -> dict[str, str | None]:
+    return {name: word.text.value for name, word in configuration.settings.items()}
+
+
+CONSTRUCTOR = """
+from megatron.core.transformer import TransformerConfig
+import torch
+
+def make(tp: int = 1, **more):
+    return TransformerConfig(
+        num_layers=24, hidden_size=2048, tensor_model_parallel_size=tp,
+        sequence_parallel=tp > 1, params_dtype=torch.bfloat16, **more,
+    )
+
+config = make(4, bf16=True)
+config.num_layers = config.num_layers * 2
+"""
+
+
+def test_a_constructor_with_later_assignments() -> None:
+    (found,) = read_text(CONSTRUCTOR).configurations
+    assert found.name == "TransformerConfig"
+    assert settings(found) == {
+        "num_layers": "48",
+        "hidden_size": "2048",
+        "tensor_model_parallel_size": "4",
+        "sequence_parallel": "True",
+        "params_dtype": "torch.bfloat16",
+        "bf16": "True",
+    }
+    assert found.open == ()
+    assert found.span.text.startswith("TransformerConfig(")
+    assert found.settings["hidden_size"].span.text == "hidden_size=2048"
+
+
+def test_a_function_that_nothing_calls_gives_its_defaults_under_assumption() -> None:
+    text = CONSTRUCTOR.partition("config = make")[0]
+    (found,) = read_text(text, closed=False).configurations
+    word = found.settings["tensor_model_parallel_size"]
+    assert word.text.value == "1"
+    assert [(a.name, a.value) for a in word.text.assumptions] == [("tp", "1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (
+            "from recipes import llama\ncfg = llama()\n"
+            "cfg.model.tensor_model_parallel_size = 4\ncfg.model.num_layers = 3\n",
+            "model.tensor_model_parallel_size",
+        ),
+        (
+            "import nemo\nrecipe = nemo.pretrain_recipe(nodes=2)\n"
+            "recipe.trainer.strategy.tensor_model_parallel_size = 4\nrecipe.trainer.strategy.num_layers = 3\n",
+            "trainer.strategy.tensor_model_parallel_size",
+        ),
+        (
+            "from m import GPTModelProvider\nGPTModelProvider(num_layers=3, tensor_model_parallel_size=4)\n",
+            "tensor_model_parallel_size",
+        ),
+    ],
+    ids=["a recipe's model", "a strategy", "a provider"],
+)
+def test_what_is_not_followed_is_open(text: str, path: str) -> None:
+    (found,) = read_text(text).configurations
+    assert settings(found) == {"num_layers": "3", "tensor_model_parallel_size": "4"}
+    assert found.open
+    assert found.paths["tensor_model_parallel_size"] == path
+
+
+RECIPE = """
+from base import common, large
+from megatron.bridge import AutoBridge
+
+def small_config():
+    cfg = common()
+    cfg.model = AutoBridge.from_hf_pretrained("x").to_megatron_provider(load_weights=False)
+    cfg.model.tensor_model_parallel_size = 2
+    cfg.model.seq_length = 8192
+    cfg.dataset.seq_length = 4096
+    return cfg
+
+def large_config():
+    cfg = small_config()
+    large(cfg, tp=8)
+    return cfg
+"""
+
+BASE = """
+from megatron.bridge.training.config import ConfigContainer, TrainingConfig, DatasetConfig
+
+LAYERS = {"large": 80}
+
+def common():
+    return ConfigContainer(
+        model=None, train=TrainingConfig(global_batch_size=512, micro_batch_size=1), dataset=DatasetConfig(split="9,1")
+    )
+
+def large(cfg, tp):
+    cfg.model.tensor_model_parallel_size = tp
+    cfg.model.pipeline_model_parallel_size = tp // 2
+    cfg.model.num_layers = LAYERS["large"]
+    for name in ("sequence_parallel", "bias"):
+        setattr(cfg.model, name, name != "bias")
+"""
+
+
+def test_recipes_follow_helpers_of_sibling_modules(tmp_path: Path) -> None:
+    (tmp_path / "base.py").write_text(BASE)
+    script = read_text(RECIPE, folder=tmp_path, name="recipes.py")
+    (found,) = script.configurations
+    known = settings(found)
+    assert known["tensor_model_parallel_size"] == "8"
+    assert known["pipeline_model_parallel_size"] == "4"
+    assert known["num_layers"] == "80"
+    assert known["sequence_parallel"] == "True"
+    assert known["global_batch_size"] == "512"
+    assert known["seq_length"] == "8192"
+    assert found.paths["seq_length"] == "model.seq_length"
+    assert found.span.path.endswith("recipes.py")
+    assert found.open
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import m\nargs = m.get_args()\nargs.tensor_model_parallel_size = 1\nargs.global_batch_size = 1\n",
+        "import c\ncfg = c.load()\n"
+        "cfg.actor_rollout_ref.rollout.tensor_model_parallel_size = 2\ncfg.x.num_layers = 1\n",
+        "from torch import nn\nnn.LSTM(num_layers=2, hidden_size=4)\n"
+        "# tensor_model_parallel_size=\nModelProvider(\n)\n",
+        "import pytest\nfrom m import TransformerConfig\nwith pytest.raises(ValueError):\n"
+        "    TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n",
+    ],
+    ids=["parsed arguments", "an inference engine", "another library", "a failure that is expected"],
+)
+def test_what_is_no_configuration_of_a_training(text: str) -> None:
+    assert read_text(text).configurations == ()
+
+
+def test_code_that_is_not_followed_may_change_what_was_set() -> None:
+    text = "import m\ncfg = m.recipe()\ncfg.model.tensor_model_parallel_size = 4\n"
+    text += "cfg.model.num_layers = 3\nm.override(cfg)\n"
+    (found,) = read_text(text).configurations
+    assert settings(found) == {"tensor_model_parallel_size": None, "num_layers": None}
+    kept = read_text(text.replace("override", "pretrain")).configurations[0]
+    assert settings(kept) == {"tensor_model_parallel_size": "4", "num_layers": "3"}
