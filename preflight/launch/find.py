@@ -33,8 +33,10 @@ from preflight.values import Text, Unknown
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""
-MAXIMUM_SCRIPTS = 32
+MAXIMUM_SCRIPTS = 64
 """How many of them, in one script."""
+MAXIMUM_TEXT = 80_000
+"""How many bytes of them; a script that is called twice counts twice."""
 
 MAXIMUM_EXHAUSTED = 2
 """How many of them may run out of fuel before no more are followed."""
@@ -75,6 +77,7 @@ class _Search:
         self.read_python = read_python
         self.known: dict[Any, _Inner] = {}
         self.exhausted = 0
+        self.read = 0
         self.stack: list[str] = [os.path.realpath(source.path)]
 
     def search_script(self, script: Script, outer: Command | None, header: Header | None) -> Iterator[Launch]:
@@ -320,8 +323,10 @@ class _Search:
         key = (subscript.source.data, subscript.name, tuple(command.environment.items()))
         inner = self.known.get(key)
         if inner is None:
-            if len(self.known) >= MAXIMUM_SCRIPTS or self.exhausted >= MAXIMUM_EXHAUSTED:
+            spent = len(self.known) >= MAXIMUM_SCRIPTS or self.exhausted >= MAXIMUM_EXHAUSTED
+            if spent or self.read >= MAXIMUM_TEXT:
                 return
+            self.read += len(subscript.source.data)
             script = self.read_shell(
                 subscript.source,
                 subscript.context(self.context),
