@@ -28,6 +28,9 @@ from preflight.variants import describe_validity, identity, merge_findings, merg
 if TYPE_CHECKING:
     from preflight.suppress import Ignore
 
+ARGUMENT_CODE = ("megatron/training/", "megatron/arguments.py", "megatron/initialize.py")
+"""Where a command line is read and validated; what is built by code is not seen there."""
+
 
 class Request(NamedTuple):
     """All that the caller says about how scripts are checked.
@@ -378,7 +381,21 @@ def run_one(
         configuration=configuration.name,
         fork=configuration.fork if configuration.assumed_release else "",
     )
-    return run_rules(request.rules, subject, rules if configuration.recognised else general_rules(rules))
+    if not configuration.recognised:
+        return run_rules(request.rules, subject, general_rules(rules))
+    if launch.configuration is not None:
+        rules = rules_beyond_arguments(request.rules, rules)
+    return run_rules(request.rules, subject, rules)
+
+
+def rules_beyond_arguments(known: RuleSet, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that hold for settings which code builds: those never pass through the validation of arguments."""
+
+    def holds(rule: Rule) -> bool:
+        references = known.prose(rule.name).references
+        return not references or any(not name.startswith(ARGUMENT_CODE) for name in references)
+
+    return tuple(rule for rule in rules if rule.remark is not None or holds(rule))
 
 
 def general_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
