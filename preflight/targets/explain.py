@@ -20,6 +20,8 @@ CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "
 
 CHECKOUT_SIGNS = ("megatron/core/__init__.py", "megatron/training/arguments.py", "megatron/arguments.py")
 
+PYTHON_MINORS = range(8, 16)
+
 LEVELS = 6
 """So many folders from the script's upwards, as far as they may be read: scripts are often started from above."""
 
@@ -133,7 +135,22 @@ def climb(folder: str, files: Files) -> str | None:
             path = os.path.join(folder, name) if name else folder
             if any(files.kind(f"{path}/{sign}") == "file" for sign in CHECKOUT_SIGNS):
                 return path
+        installed = find_installed(folder, files)
+        if installed is not None:
+            return installed
         above = os.path.dirname(folder)
         if above == folder or isinstance(files.locate(above), Refusal):
             return None
         folder = above
+
+
+def find_installed(folder: str, files: Files) -> str | None:
+    """Megatron's package in a virtual environment of the folder."""
+    for name in (".venv", "venv"):
+        if files.kind(f"{folder}/{name}") != "folder":
+            continue
+        for minor in PYTHON_MINORS:
+            path = f"{folder}/{name}/lib/python3.{minor}/site-packages"
+            if files.kind(f"{path}/megatron/core/package_info.py") == "file":
+                return path
+    return None

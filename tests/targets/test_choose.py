@@ -123,7 +123,9 @@ def make_checkout(folder: Path, version: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("place", [".", "Megatron-LM", "third_party/Megatron-LM"])
+@pytest.mark.parametrize(
+    "place", [".", "Megatron-LM", "third_party/Megatron-LM", ".venv/lib/python3.12/site-packages"]
+)
 def test_a_checkout_beside_the_script_says_the_release(tmp_path: Path, place: str) -> None:
     make_checkout(tmp_path / place, "0.14.1")
     choice = choose_tables(None, make_launch(PLAIN), Files(str(tmp_path), (str(tmp_path),)))
