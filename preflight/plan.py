@@ -86,6 +86,7 @@ def verify_plan(
     if violations:
         raise TopologyError(tuple(violations))
     settings, given = sort_settings(optional)
+    invented = () if "global_batch_size" in settings else ("batch",)
     cp = settings.get("context_parallel_size", 1)
     cp = cp if isinstance(cp, int) and cp > 0 else 1
     product = tp * pp * cp * dp
@@ -110,7 +111,9 @@ def verify_plan(
     )
     findings = [d for d in outcome.diagnostics if d.ignored is None]
     violations += [
-        sentence(d) for d in findings if d.severity == "error" and not (violations and about_world(d))
+        sentence(d)
+        for d in findings
+        if d.severity == "error" and d.family not in invented and not (violations and about_world(d))
     ]
     if violations:
         raise TopologyError(tuple(dict.fromkeys(violations)))
