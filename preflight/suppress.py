@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from preflight.diagnostics import Diagnostic
 from preflight.execution import Remark
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
 
 MARK = b"preflight:"
-_COMMENT = re.compile(
+_COMMENT = pattern(
     r"#+\s*preflight:\s*(?P<word>[\w-]*)\s*(?P<list>\[(?P<names>[^\]]*)\]?)?(?P<reason>.*)", re.S
 )
 _WORDS = ("ignore", "file-ignore")

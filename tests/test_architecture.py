@@ -11,7 +11,7 @@ import preflight
 
 PACKAGE = Path(preflight.__file__).parent
 STAGES = (
-    ("record",),
+    ("record", "patterns"),
     ("source",),
     ("values",),
     ("execution",),

@@ -6,9 +6,9 @@ these are for their caller to say, so that their defaults hold.
 
 from __future__ import annotations
 
-import re
+from preflight.patterns import pattern
 
-KEPT = re.compile(
+KEPT = pattern(
     r"pipeline|parallel_sizes?$|num_weight_shards$|virtual|hybrid|^encoder_|^decoder_|standalone|^mtp_num_layers$|^yaml_cfg$"
 )
 """Settings that a program does not fill in by itself: how the model is laid out over ranks is for its caller to say."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 
+from preflight.patterns import pattern
 from preflight.targets.table import Value
 
 PATTERN_LIMIT = 100_000
-_PATTERN_TEXT = re.compile(r"[,\d\[\]()+*]*")
+_PATTERN_TEXT = pattern(r"[,\d\[\]()+*]*")
 
 
 class NotAPatternError(Exception):

@@ -15,6 +15,7 @@ from preflight.configuration.parse import Fault
 from preflight.configuration.spelling import DASHES, find_nearest, normalise, slips
 from preflight.execution import Related, Remark, Word
 from preflight.launch.model import Launch
+from preflight.patterns import pattern
 from preflight.source import Span
 from preflight.targets.history import RENAMED, SAME_VALUE, list_releases
 from preflight.targets.origin import Origin
@@ -22,7 +23,7 @@ from preflight.targets.releases import RELEASES
 from preflight.targets.table import Option, Table
 
 NUMERIC = frozenset({"int", "float"})
-NEGATIVE = re.compile(r"-\.?\d")
+NEGATIVE = pattern(r"-\.?\d")
 """A number that the parser takes for a flag; it is told of at the flag that misses its value."""
 SEVERAL = 2
 """So many flags that Megatron never had and that resemble none of its own speak of a fork."""

@@ -6,15 +6,15 @@ that looks like a negative number or has a blank in it is a value; behind `--` e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from preflight.execution import Word
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.targets.table import Option, Table
 from preflight.values import Piece, Text
 
-NEGATIVE_NUMBER = re.compile(r"^-\d+$|^-\d*\.\d+$")
+NEGATIVE_NUMBER = pattern(r"^-\d+$|^-\d*\.\d+$")
 
 
 class Token(NamedTuple):

@@ -21,6 +21,7 @@ from preflight.engine.remarks import BEYOND_EXAMPLES, REMARKS
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, parse_template
 from preflight.engine.tree import ExpressionError
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 
 FORM_KEYS = ("targets", "severity", "fails_at", "when", "require", "message", "help")
@@ -36,8 +37,8 @@ EXAMPLE_KEYS = (
 FIX_KEYS = ("title", "safety", "add", "remove", "replace", "export", "edits")
 FAILS_AT = ("start", "build", "step", "silent")
 EXPECTATIONS = ("fail", "pass", "undecided")
-_NAME = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
-_PLACE = re.compile(r"@\{(\w+)\}")
+_NAME = pattern(r"^[a-z0-9]+(-[a-z0-9]+)*$")
+_PLACE = pattern(r"@\{(\w+)\}")
 
 
 class RuleFileError(Exception):

@@ -7,7 +7,6 @@ try: it applies the edits and checks again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +14,10 @@ from preflight.diagnostics import Edit, Fix, Label
 from preflight.engine.evaluate import Evaluation
 from preflight.engine.template import render
 from preflight.execution import Remark
+from preflight.patterns import pattern
 from preflight.source import Span
 
-_INDENT = re.compile(rb"[ \t]*")
+_INDENT = pattern(rb"[ \t]*")
 
 
 def build_fix(

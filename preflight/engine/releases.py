@@ -7,15 +7,16 @@ patch of it.  `main` is above all numbers.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from preflight.patterns import pattern
 
 Version = tuple[int, ...]
 Range = tuple[tuple[str, Version], ...]
 
 MAIN: Version = (9999,)
-_TERM = re.compile(r"^(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)$")
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_TERM = pattern(r"^(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)$")
+_NUMBER = pattern(r"\d+(?:\.\d+)*")
 
 
 def parse_release(name: str) -> Version:

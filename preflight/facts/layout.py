@@ -6,12 +6,12 @@ m multi-token prediction, L loss.  It refuses nothing: letters without a meaning
 
 from __future__ import annotations
 
-import re
+from preflight.patterns import pattern as lazy_pattern
 
 LETTERS = "EtmL"
 LONGEST = 100_000
-_GROUP = re.compile(r"\(([^)]+)\)\*(\d+)")
-_LETTER = re.compile(r"(.)\*(\d+)")
+_GROUP = lazy_pattern(r"\(([^)]+)\)\*(\d+)")
+_LETTER = lazy_pattern(r"(.)\*(\d+)")
 
 
 def expand_layout(text: str) -> str | None:

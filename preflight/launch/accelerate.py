@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from preflight.launch.model import Number, Setting
+from preflight.patterns import pattern
 from preflight.source import Files, Refusal, Source
 from preflight.values import Text
 
-_KEY = re.compile(
+_KEY = pattern(
     rb'^[ \t]{0,4}"?(num_processes|num_machines)"?[ \t]*:[ \t]*"?(\d+)"?[ \t]*,?[ \t\r]*(?:#.*)?$',
     re.MULTILINE,
 )

@@ -13,14 +13,15 @@ from collections.abc import Iterable
 from preflight.execution import Related, Remark
 from preflight.launch.model import Launch
 from preflight.launch.rendezvous import Placed, Rendezvous, read_node_rank, read_rendezvous
+from preflight.patterns import pattern
 from preflight.values import Text
 
-_RANDOM = re.compile(r"\bRANDOM\b|\bSRANDOM\b|\bshuf\b|\buuidgen\b|/proc/sys/kernel/random|\$\$|\$\{?BASHPID")
-_OWN_NAME = re.compile(
+_RANDOM = pattern(r"\bRANDOM\b|\bSRANDOM\b|\bshuf\b|\buuidgen\b|/proc/sys/kernel/random|\$\$|\$\{?BASHPID")
+_OWN_NAME = pattern(
     r"\bhostname\b(?!s)|\bHOSTNAME\b|\bSLURMD_NODENAME\b|\bip (?:addr|route|a)\b|\bifconfig\b"
 )
-_LIST = re.compile(r"^\$\{?(SLURM_(?:JOB_|STEP_)?NODELIST)\}?$")
-_SUBMIT = re.compile(r"^\$\{?SLURM_SUBMIT_HOST\}?$")
+_LIST = pattern(r"^\$\{?(SLURM_(?:JOB_|STEP_)?NODELIST)\}?$")
+_SUBMIT = pattern(r"^\$\{?SLURM_SUBMIT_HOST\}?$")
 TASKS = frozenset({"srun", "mpirun", "pdsh"})
 
 

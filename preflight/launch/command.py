@@ -14,13 +14,14 @@ from preflight.launch.model import Header, Layer
 from preflight.launch.options import LONGEST_LIST, Given, Parsed, cut, known_prefix, split_text
 from preflight.launch.programs import Wrapper
 from preflight.launch.scheduler import complete_request, overlay, read_request
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Piece, Step, Text, Unknown
 
 Environment = Mapping[str, Text | None]
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
+_ASSIGNMENT = pattern(r"([A-Za-z_]\w*)=")
 TASK_VARIABLES = ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMIX_RANK")
 
@@ -222,7 +223,7 @@ def _read_pair(given: Given, before: Environment, *, inherit: bool) -> dict[str,
     return {}
 
 
-_ENTRY = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
+_ENTRY = pattern(r'"([A-Za-z_]\w*)"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 
 
 def read_runtime_environment(text: Text) -> dict[str, Text | None]:

@@ -7,7 +7,6 @@ lower case is the general scheme (`env_master_addr`), served by the facts stage.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from preflight.execution import Word
@@ -17,6 +16,7 @@ from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_visible
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Text, Unknown
@@ -69,8 +69,8 @@ ray_colocated | bool | - | whether rollout and training of such a program share 
 
 
 ELSEWHERE = frozenset({"srun", "ssh", "pdsh", "mpirun"})
-_ELSEWHERE = re.compile(rb"\b(srun|ssh|pdsh|clush|pssh|parallel-ssh|mpirun|mpiexec)\b")
-_TASK = re.compile(r"\b(SLURM_LOCALID|SLURM_PROCID|LOCAL_RANK|OMPI_COMM_WORLD_LOCAL_RANK)\b")
+_ELSEWHERE = pattern(rb"\b(srun|ssh|pdsh|clush|pssh|parallel-ssh|mpirun|mpiexec)\b")
+_TASK = pattern(r"\b(SLURM_LOCALID|SLURM_PROCID|LOCAL_RANK|OMPI_COMM_WORLD_LOCAL_RANK)\b")
 
 
 class Reading(NamedTuple):

@@ -14,11 +14,12 @@ from preflight.execution import Related, Remark, Word
 from preflight.launch.model import Header, Setting
 from preflight.launch.options import Given, Grammar, declare, parse_options
 from preflight.launch.synopses import SBATCH
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import Piece, Text
 
-DIRECTIVE = re.compile(rb"^#(SBATCH|PBS|BSUB)\b[ \t]*", re.MULTILINE)
+DIRECTIVE = pattern(rb"^#(SBATCH|PBS|BSUB)\b[ \t]*", re.MULTILINE)
 KINDS = {b"SBATCH": "slurm", b"PBS": "pbs", b"BSUB": "lsf"}
 PBS = "\n".join(f"-{letter} VALUE" for letter in "aAceJjklMmNoPpqrSuvWC") + "\n-I\n-h\n-V\n-X\n-z\n-f"
 LSF = (
@@ -42,7 +43,7 @@ NUMERIC = frozenset(
 REPEATABLE = frozenset({"mail_type", "comment"})
 MOST_LINES = 1000
 """Directives that are read; nobody writes more."""
-_HERE = re.compile(rb"<<-?\s*(['\"\\]?)([A-Za-z_]\w*)")
+_HERE = pattern(rb"<<-?\s*(['\"\\]?)([A-Za-z_]\w*)")
 
 
 class _Line(NamedTuple):

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 
 from preflight.execution import Remark
 from preflight.launch.model import Launch
+from preflight.patterns import pattern
 from preflight.source import Source
 
-_FALLBACK = re.compile(
+_FALLBACK = pattern(
     rb"(?P<first>[\w./-]+)[^\n|&;()#`]*\|\s*(?P<last>head|tail|awk|sed|cut|tr|sort)\b[^\n|&;()`]*(?P<or>\|\|\s*(?P<then>[^\n)`;]+))"
 )
-_NOTHING = re.compile(rb"""(true|:|exit\b.*|return\b.*|echo|echo\s+(""|''|-n.*)|printf\s+(""|'').*)\s*$""")
-_TEE = re.compile(rb"(?:\s*(?:\d?>&\d|&?>>?\s*[^\s|;&]+|\d?>>?\s*[^\s|;&]+))*\s*(\|&?\s*tee\b)")
-_ERREXIT = re.compile(
+_NOTHING = pattern(rb"""(true|:|exit\b.*|return\b.*|echo|echo\s+(""|''|-n.*)|printf\s+(""|'').*)\s*$""")
+_TEE = pattern(rb"(?:\s*(?:\d?>&\d|&?>>?\s*[^\s|;&]+|\d?>>?\s*[^\s|;&]+))*\s*(\|&?\s*tee\b)")
+_ERREXIT = pattern(
     rb"^[ \t]*set[ \t]+(?:-[a-zA-Z]*e[a-zA-Z]*\b|-o[ \t]+errexit)|^#!.*bash[ \t]+-\w*e", re.MULTILINE
 )
 

@@ -11,13 +11,14 @@ import re
 from collections.abc import Mapping
 
 from preflight.launch.model import Header, Number, Setting
+from preflight.patterns import pattern as lazy_pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Piece, Step, Text, Unknown
 
 ABSENT = Number(None, "scheduler")
-_COUNT = re.compile(r"\d+[kKmM]?$")
-_RANGE = re.compile(r"(\d+[kKmM]?)-(\d+[kKmM]?)$")
+_COUNT = lazy_pattern(r"\d+[kKmM]?$")
+_RANGE = lazy_pattern(r"(\d+[kKmM]?)-(\d+[kKmM]?)$")
 
 _NAMES = """
     ARRAY_JOB_ID ARRAY_TASK_COUNT ARRAY_TASK_ID ARRAY_TASK_MAX ARRAY_TASK_MIN ARRAY_TASK_STEP CLUSTER_NAME CLUSTERS

@@ -14,11 +14,12 @@ from preflight.launch.model import Layer
 from preflight.launch.options import Parsed, declare, known_prefix, parse_options
 from preflight.launch.programs import RUNNERS, STARTERS, Starter
 from preflight.launch.synopses import PYTHON
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.values import Text
 
-_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*$")
-TENSOR_PARALLEL = re.compile(
+_PYTHON = pattern(r"(?:python|pypy)[0-9.]*$")
+TENSOR_PARALLEL = pattern(
     r"(?:--?)?(?:[+~]{0,2}[\w./@]+\.)?[+~]{0,2}tensor[-_]model[-_]parallel[-_]size(?:=.*)?$", re.DOTALL
 )
 """The option that only a program with tensor parallelism has, also as a hydra override."""
@@ -30,11 +31,11 @@ _FLAGS = """
 """
 MEGATRON_FLAGS = frozenset(_FLAGS.split())
 """Flags of which a training has at least three."""
-_OVERRIDE = re.compile(r"[+~]{0,2}[A-Za-z_][\w/@]*(?:\.[\w/@]+)+=")
-_TRAINING = re.compile(
+_OVERRIDE = pattern(r"[+~]{0,2}[A-Za-z_][\w/@]*(?:\.[\w/@]+)+=")
+_TRAINING = pattern(
     r"(?:^|[_\W])(?:pre)?train(?:er|ing)?(?:[_\W]|$)|pretrain|fine_?tune|(?:^|[_\W])(?:sft|ppo|grpo|dpo|rlhf|distill|main_\w*ppo|run_recipe)(?:[_\W]|$)"
 )
-_TOOL = re.compile(
+_TOOL = pattern(
     r"preprocess|convert|conversion|checkpoint/|hf2|2hf|2mcore|mcore2|merge|export|inspect|tokeniz|setup|download|test_"
 )
 TRAINING_COMMANDS = frozenset({"pt", "sft", "rlhf"})

@@ -13,9 +13,10 @@ from preflight.execution import Remark
 from preflight.launch.model import Launch
 from preflight.launch.notice import is_telling
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous
+from preflight.patterns import pattern
 from preflight.source import Span
 
-_EXPORT = re.compile(rb"^[ \t]*export[ \t]+([A-Za-z_]\w*)=([^\s;#]*)", re.MULTILINE)
+_EXPORT = pattern(rb"^[ \t]*export[ \t]+([A-Za-z_]\w*)=([^\s;#]*)", re.MULTILINE)
 MOST_LAUNCHES = 200
 """Launches that are compared with each other; a sweep of more is no list of nodes."""
 

@@ -6,15 +6,15 @@ test that passes, with its words as output, and a file that could not be checked
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 from preflight.diagnostics import Diagnostic
 from preflight.outcome import Outcome
+from preflight.patterns import pattern
 from preflight.report.concise import line_of
 from preflight.report.mask import Mask
 
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = pattern("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(outcome: Outcome) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.values import PLACEHOLDER, Text
 
@@ -28,7 +29,7 @@ class Access(NamedTuple):
     write: Callable[[str, str | None, int | None], None]
 
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"\s*(?:(?P<number>\d+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|\d+)|(?P<name>[A-Za-z_]\w*)|(?P<unknown>\ue000)|"
     r"(?P<operator>\*\*|<<=|>>=|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%<>=!~&|^?:,()\[\]]))"
 )

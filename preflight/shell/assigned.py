@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from preflight.patterns import pattern
 from preflight.shell.lexer import Assignment, Parameter, Simple, Token
 from preflight.shell.syntax import Compute, Count, For, Syntax
 
 _READERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf"))
-_WRITES = re.compile(
+_WRITES = pattern(
     rb"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--)([A-Za-z_]\w*)"
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 
+from preflight.patterns import pattern
 from preflight.shell.lexer import Literal, Part
 
 MAXIMUM_WORDS = 4096
@@ -21,7 +22,7 @@ class TooManyError(Exception):
     """The braces stand for more words than are worth writing down."""
 
 
-_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
+_RANGE = pattern(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
 
 
 def expand_braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:

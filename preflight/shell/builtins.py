@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from preflight.patterns import pattern
 from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.declare import unset
@@ -234,7 +235,7 @@ def eval_(call: Call) -> list[State] | None:
     return call.evaluator.text(text, call.expansion.source.path, state)
 
 
-_SETUP = re.compile(r"conda|mamba|ssh-agent|lmod|module|direnv|pyenv|brew|dircolors|spack")
+_SETUP = pattern(r"conda|mamba|ssh-agent|lmod|module|direnv|pyenv|brew|dircolors|spack")
 
 
 def source(call: Call) -> list[State] | None:
@@ -299,7 +300,7 @@ def find_source(call: Call, value: str | None) -> Source | None:
     return None
 
 
-_DIRECTIVE = re.compile(rb"#[ \t]*preflight:[ \t]*source=(\S+)[^\n]*\n[ \t]*$")
+_DIRECTIVE = pattern(rb"#[ \t]*preflight:[ \t]*source=(\S+)[^\n]*\n[ \t]*$")
 
 
 def _directive(call: Call) -> str | None:
@@ -342,8 +343,13 @@ def ask(call: Call) -> None:
 def exec_(call: Call) -> list[State] | None:
     state = call.state
     words = call.words[1:]
-    while words and (words[0].text.value or "").startswith("-"):
-        words = words[2:] if words[0].text.value == "-a" else words[1:]
+    cleared = False
+    while words and (option := words[0].text.value or "").startswith("-"):
+        cleared = cleared or "c" in option
+        words = words[2:] if option == "-a" else words[1:]
+    if cleared and words:
+        # `exec -c` clears the environment: whoever peels wrappers has to see it.
+        words = call.words
     if not words:
         state.status = 0
         if call.given is not None:

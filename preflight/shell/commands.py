@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from preflight.patterns import pattern
 from preflight.shell.filters import FILTERS
 from preflight.shell.lexer import unescape
 from preflight.shell.parameters import printf_quote
@@ -164,7 +165,7 @@ def _escaped(text: Text) -> Text:
     return Text(pieces)
 
 
-_FORMAT = re.compile(r"%(?:(%)|([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?([a-zA-Z]))")
+_FORMAT = pattern(r"%(?:(%)|([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?([a-zA-Z]))")
 
 
 def printf(call: Call) -> Text | None:

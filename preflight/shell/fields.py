@@ -6,19 +6,18 @@ names.  What fell apart points at the stretch of the string that it was.
 
 from __future__ import annotations
 
-import re
-
 from preflight.execution import Word
+from preflight.patterns import pattern as lazy_pattern
 from preflight.record import NamedTuple
 from preflight.shell.pattern import Characters
 from preflight.shell.pieces import cut, extent
 from preflight.source import Span
 from preflight.values import Piece, Text
 
-SPECIAL = re.compile(r"[*?\[{~]|[@+!]\(")
+SPECIAL = lazy_pattern(r"[*?\[{~]|[@+!]\(")
 """What makes a word more than its characters."""
 _BLANKS = " \t\n"
-_WORDS = re.compile(r"[^ \t\n]+")
+_WORDS = lazy_pattern(r"[^ \t\n]+")
 
 
 class Fragment(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from preflight.patterns import pattern as lazy_pattern
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.lexer import unescape
 from preflight.shell.pattern import is_cheap
@@ -319,7 +320,7 @@ def _compile(expression: str, extended: bool, flags: int = 0, size: int = 2000) 
         return None
 
 
-_SUBSTITUTION = re.compile(r"s(.)(.*)", re.S)
+_SUBSTITUTION = lazy_pattern(r"s(.)(.*)", re.S)
 
 
 def sed(arguments: list[str], given: str | None, read: Read) -> Result:
@@ -423,7 +424,7 @@ def grep(arguments: list[str], given: str | None, read: Read) -> Result:
     return _joined(lines), status
 
 
-_AWK = re.compile(r"\s*(?:NR\s*==\s*(\d+)\s*)?\{\s*print\s*(?:\$(\d+|NF))?\s*;?\s*\}\s*")
+_AWK = lazy_pattern(r"\s*(?:NR\s*==\s*(\d+)\s*)?\{\s*print\s*(?:\$(\d+|NF))?\s*;?\s*\}\s*")
 
 
 def awk(arguments: list[str], given: str | None, read: Read) -> Result:

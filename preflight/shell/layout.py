@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from preflight.execution import Related, Remark
+from preflight.patterns import pattern
 from preflight.shell.lexer import Assignment, Literal, Parameter, Simple, Token
 from preflight.shell.syntax import (
     Background,
@@ -26,10 +27,10 @@ from preflight.shell.syntax import (
 )
 from preflight.source import Span
 
-_FLAG = re.compile(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
+_FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 """A flag, or an override in the manner of Hydra (`model.size=8`), which is no assignment of bash's."""
-_BETWEEN = re.compile(rb"[ \t]*\r?\n[ \t]*")
-_LINE_REST = re.compile(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
+_BETWEEN = pattern(rb"[ \t]*\r?\n[ \t]*")
+_LINE_REST = pattern(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
 MAXIMUM_DEPTH = 60
 
 

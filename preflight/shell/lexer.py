@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import PLACEHOLDER, Piece, Unknown
@@ -135,20 +136,20 @@ class Simple(NamedTuple):
 
 DECLARATIONS = frozenset(("declare", "typeset", "local", "export", "readonly"))
 
-_PLAIN = re.compile(rb"[^ \t\n;&|<>()'\"`$\\]+")
-_DOUBLE = re.compile(rb"[^\"`$\\]+")
-_ARGUMENT = re.compile(rb"[^'\"`$\\]+")
-_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
-_ASSIGNMENT = re.compile(rb"([A-Za-z_][A-Za-z0-9_]*)(\[|\+?=)")
+_PLAIN = pattern(rb"[^ \t\n;&|<>()'\"`$\\]+")
+_DOUBLE = pattern(rb"[^\"`$\\]+")
+_ARGUMENT = pattern(rb"[^'\"`$\\]+")
+_NAME = pattern(rb"[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = pattern(rb"([A-Za-z_][A-Za-z0-9_]*)(\[|\+?=)")
 _SPECIAL = b"@*#?-$!0123456789"
-_BLANK = re.compile(rb"(?:[ \t]|\\\r?\n)*")
-_REDIRECT = re.compile(rb"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|<(?!\()|>>|>&|>\||>(?!\()|&>>|&>)")
-_DIGITS = re.compile(rb"\d+")
-_PATTERN_HEAD = re.compile(rb"[!#]?\w+(?:\[[^\]]*\])?([#%/^,]|:[^-=?+])")
-_CASE = re.compile(rb"case\s")
-_ESAC = re.compile(rb"esac(?=[\s;&|)])")
-_SIGN = re.compile(rb"\+?=")
-_TEMPLATE = re.compile(rb"(<[A-Za-z_][^<>\n;|&()$\"'`]*>)[ \t]*(?:\\?\r?\n|$|[;&|])")
+_BLANK = pattern(rb"(?:[ \t]|\\\r?\n)*")
+_REDIRECT = pattern(rb"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|<(?!\()|>>|>&|>\||>(?!\()|&>>|&>)")
+_DIGITS = pattern(rb"\d+")
+_PATTERN_HEAD = pattern(rb"[!#]?\w+(?:\[[^\]]*\])?([#%/^,]|:[^-=?+])")
+_CASE = pattern(rb"case\s")
+_ESAC = pattern(rb"esac(?=[\s;&|)])")
+_SIGN = pattern(rb"\+?=")
+_TEMPLATE = pattern(rb"(<[A-Za-z_][^<>\n;|&()$\"'`]*>)[ \t]*(?:\\?\r?\n|$|[;&|])")
 _OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,")
 _SIMPLE_ESCAPES = {
     "a": "\a",
@@ -165,7 +166,7 @@ _SIMPLE_ESCAPES = {
     '"': '"',
     "?": "?",
 }
-_ESCAPE = re.compile(
+_ESCAPE = pattern(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.))",
     re.S,
 )

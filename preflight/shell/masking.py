@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+from preflight.patterns import pattern
 from preflight.shell.lexer import Lexer, Literal, Redirect, Token, UnreadableError
 
-_REDIRECTION = re.compile(rb"(\d+)?(<<-|<<)")
-_ARRAY = re.compile(rb"[A-Za-z_]\w*\+?=\(")
-_EMPTY_LIST = re.compile(rb"in(?=[ \t]*[;\n])")
+_REDIRECTION = pattern(rb"(\d+)?(<<-|<<)")
+_ARRAY = pattern(rb"[A-Za-z_]\w*\+?=\(")
+_EMPTY_LIST = pattern(rb"in(?=[ \t]*[;\n])")
 _INTRODUCTIONS = frozenset(("if", "then", "else", "elif", "while", "until", "do", "!", "{", "time"))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from preflight.execution import Execution, Related, Remark, Word
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.shell.lexer import Assignment, Parameter, Simple, Token
 from preflight.source import Source, Span
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from preflight.shell.state import State
     from preflight.shell.syntax import Syntax
 
-_ANGLES = re.compile(r"(?:^|[=/:,'\"])<([A-Za-z][\w \-./]*)>(?:$|[/:,'\"])")
-_FILL_IN = re.compile(
+_ANGLES = pattern(r"(?:^|[=/:,'\"])<([A-Za-z][\w \-./]*)>(?:$|[/:,'\"])")
+_FILL_IN = pattern(
     r"[ /]|[A-Z]_[A-Z]|\b(?:path|your|specify|name|dir|directory|file|folder|here|insert|fill|value|user)\b|"
     r"_(?:path|dir|name|file)\b|^(?:path|your)_",
     re.I,

@@ -9,10 +9,10 @@ blanked too and the rest read again.  What remains unreadable becomes `Broken`, 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.shell.lexer import Lexer, Redirect, Simple, Token, UnreadableError
 from preflight.shell.masking import mask
@@ -259,12 +259,12 @@ class Syntax:
         return (command,) if not rest.strip() else None
 
 
-_RESERVED = re.compile(
+_RESERVED = pattern(
     rb"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\{|\}|\[\[)(?=[\s;]|$)|[()<>|&;]"
 )
-_TEST = re.compile(rb"\[\[\s")
-_IN = re.compile(rb"(?:\s|\\\n)*(?<=\s)in(?=[\s;])")
-_COMPOUND = re.compile(
+_TEST = pattern(rb"\[\[\s")
+_IN = pattern(rb"(?:\s|\\\n)*(?<=\s)in(?=[\s;])")
+_COMPOUND = pattern(
     rb"[\n;&|(){}#]|<<|\b(?:if|for|while|until|case|select|function|time|coproc)\b|(?:^|\s)!\s|\[\["
 )
 

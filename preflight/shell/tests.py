@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from preflight.execution import Word
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.shell import lookup
 from preflight.shell.expand import Expansion, StopError
@@ -499,9 +500,9 @@ def _group(text: Text, found: re.Match[str], number: int, group: str | None) -> 
     return slice_text(text, *found.span(number)) if group else EMPTY
 
 
-_OPERATOR = re.compile(rb"(==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)(?=[\s\"'$]))")
-_WILD = re.compile(r"[*?\[\\]|[@+!]\(")
-_SLOW = re.compile(r"\([^)]*[+*|][^)]*\)[+*{]")
+_OPERATOR = pattern(rb"(==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)(?=[\s\"'$]))")
+_WILD = pattern(r"[*?\[\\]|[@+!]\(")
+_SLOW = pattern(r"\([^)]*[+*|][^)]*\)[+*{]")
 _CLASSES = {
     "[:alpha:]": "a-zA-Z",
     "[:digit:]": "0-9",

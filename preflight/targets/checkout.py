@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from preflight.patterns import pattern
 from preflight.source import Files
 from preflight.targets.definition import interpret
 from preflight.targets.modules import Modules
@@ -24,7 +25,7 @@ ARGUMENTS = ("megatron.training.arguments", "megatron.arguments")
 CHECKPOINTING = ("megatron.training.checkpointing", "megatron.checkpointing")
 STARTERS = ("add_megatron_arguments", "parse_args")
 HELP = Option(("-h", "--help"), "help", "help", default=SUPPRESS)
-MEGATRON_START = re.compile(rb"\b(pretrain|initialize_megatron|parse_and_validate_args)\s*\(")
+MEGATRON_START = pattern(rb"\b(pretrain|initialize_megatron|parse_and_validate_args)\s*\(")
 PROGRAM_FOLDERS = ("", "examples", "tasks", "tools", "megatron/elastification")
 SKIPPED = frozenset({"tests", "test", "docs", "node_modules", "build"})
 

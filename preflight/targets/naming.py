@@ -6,10 +6,10 @@ release whose branch was cut nearest to it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from preflight.launch.model import Launch
+from preflight.patterns import pattern as lazy_pattern
 from preflight.targets.releases import RELEASES, find_release, release_version
 
 BRANCHED = {
@@ -32,8 +32,8 @@ BRANCHED = {
 }
 """When the main branch went on to the next minor version (year, month, day): where 0.N was cut."""
 
-_VERSION = re.compile(r"core[-_]([vr]\d+\.\d+(?:\.\d+)?)(?![\w.]*\d)")
-_DATE = re.compile(r"[Mm]egatron[-_](?:[Ll][Mm][-_])?(2[3-9][01]\d[0-3]\d)(?!\d)")
+_VERSION = lazy_pattern(r"core[-_]([vr]\d+\.\d+(?:\.\d+)?)(?![\w.]*\d)")
+_DATE = lazy_pattern(r"[Mm]egatron[-_](?:[Ll][Mm][-_])?(2[3-9][01]\d[0-3]\d)(?!\d)")
 
 
 def find_naming(launch: Launch) -> tuple[str, str] | None:
