@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Set
 
 from preflight.execution import CodeConfiguration, Word
-from preflight.python import library, runs
+from preflight.python import notations, runs
 from preflight.python.objects import External, Instance, Mapping, Missing, Scalar, Sequence, String, Value
 from preflight.python.outline import SIZES
 from preflight.python.scope import Path
@@ -129,7 +129,7 @@ def _text(value: Value, span: Span) -> Text:
     if isinstance(value, Instance) and value.cls is not None and value.cls.enumeration:
         return runs.word_text(value.attributes["value"], span)
     if isinstance(value, (Sequence, Mapping)):
-        plain = library.jsonable(value)
+        plain = notations.jsonable(value)
         if isinstance(plain, (list, dict)):
             return Text.literal(str(plain), span)
     return runs.word_text(value, span)

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import libcst as cst
 
-from preflight.python import attributes, expressions, library, operators, options, runs, texts
+from preflight.python import (
+    attributes,
+    expressions,
+    library,
+    notations,
+    operators,
+    options,
+    runs,
+    system,
+    texts,
+)
 from preflight.python.objects import (
     Application,
     Arguments,
@@ -73,7 +83,7 @@ def _string(receiver: String, name: str, given: Arguments, node: cst.CSTNode, fr
         if text.known or name in ("lower", "upper"):
             if name in ("title", "capitalize"):
                 whole = getattr(text.value, name)()
-                return library.made(whole, Origin(texts.extent(text, span)))
+                return notations.made(whole, Origin(texts.extent(text, span)))
             return String(texts.convert(text, lambda s: str(getattr(s, name)())))
         return None
     if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
@@ -138,7 +148,7 @@ def _pure(text: str, name: str, given: Arguments) -> Value | None:
         result = getattr(text, name)(*plain)
     except (TypeError, ValueError):
         return None
-    return library.made(result, Origin(given.span))
+    return notations.made(result, Origin(given.span))
 
 
 def _split(receiver: String, name: str, given: Arguments) -> Value | None:
@@ -241,7 +251,7 @@ def _affix(receiver: String, name: str, given: Arguments) -> Value | None:
 
 def _path(receiver: String, name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
     if name in ("resolve", "absolute", "expanduser"):
-        return library.absolute(receiver, name, given, frame)
+        return system.absolute(receiver, name, given, frame)
     if name in ("exists", "is_dir", "is_file", "glob", "iterdir", "read_text", "rglob", "stat", "open"):
         return Missing(Unknown("file", frame.tree.shown(node)), Origin(given.span))
     if name == "as_posix":
