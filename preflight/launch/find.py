@@ -189,7 +189,7 @@ class _Search:
         return (
             Launch(
                 source=self.source,
-                span=command.span,
+                span=place_command(command, start.command),
                 launcher=launcher,
                 command=start.command,
                 program=start.program,
@@ -407,6 +407,14 @@ def shell_grammar() -> Any:
     from preflight.launch.options import declare
 
     return declare(BASH, abbreviate=False)
+
+
+def place_command(command: Command, words: tuple[Word, ...]) -> Span:
+    """Where a launch stands: from the launcher to the last word, without the wrappers in front."""
+    whole, inner = command.span, cover(words)
+    if inner.source is whole.source and whole.start <= inner.start and inner.end <= whole.end:
+        return Span(whole.source, inner.start, whole.end)
+    return whole
 
 
 def build_code_launch(source: Source, configuration: CodeConfiguration, outer: Command | None) -> Launch:
