@@ -11,6 +11,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from preflight.patterns import pattern
 from preflight.source import Files
@@ -60,7 +61,8 @@ def read_parser(modules: Modules) -> Parser | None:
                 continue
             interpreter = interpret(modules)
             starts_empty = bool(node.args.args) and node.args.args[0].arg == "parser"
-            interpreter.call(Function(module, node), [Parser()] if starts_empty else [None, None])
+            with suppress(RecursionError):
+                interpreter.call(Function(module, node), [Parser()] if starts_empty else [None, None])
             parsers = [*interpreter.parsers]
             if parsers and parsers[0].options:
                 parsers[0].options.insert(0, HELP)

@@ -27,6 +27,10 @@ from preflight.targets.standard import SIMPLE, TYPES, call_outside, resolve_sign
 
 SEQUENCES = (list, tuple)
 """The real ones, not records that happen to be tuples."""
+STEPS, EVALUATIONS = 20_000, 400_000
+"""How many statements may run and how many expressions be worked out, all together."""
+LENGTH, SIZE = 10_000, 10**18
+"""How long a list or text, and how large a number may become."""
 DEPTH = 40
 """How deep calls may nest."""
 
@@ -44,6 +48,7 @@ class Interpreter:
         self._add_fields = add_fields
         self._depth = 0
         self._steps = 0
+        self._evaluations = 0
         self._resolving: set[tuple[str, str]] = set()
         self.parsers: list[Parser] = []
 
@@ -76,7 +81,7 @@ class Interpreter:
         result: Any = None
         for statement in body:
             self._steps += 1
-            if self._steps > 200_000:
+            if self._steps > STEPS:
                 return True, UNREAD
             if isinstance(statement, ast.Return):
                 value = self.evaluate(statement.value, module, scope) if statement.value else None
@@ -101,6 +106,7 @@ class Interpreter:
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
                 before, more = scope.get(name, UNREAD), self.evaluate(value, module, scope)
                 both = isinstance(before, list) and type(more) in SEQUENCES
+                both = both and len(before) + len(more) < LENGTH
                 scope[name] = [*before, *more] if both else UNREAD
             case ast.Import() | ast.ImportFrom():
                 for name, imported in module.imports(statement):
@@ -144,7 +150,8 @@ class Interpreter:
     def evaluate(self, node: ast.AST, module: Module, scope: Mapping[str, Any]) -> Any:
         """The value of an expression, or `UNREAD`."""
         method = getattr(self, f"_evaluate_{type(node).__name__.lower()}", None)
-        if method is None or self._depth > DEPTH:
+        self._evaluations += 1
+        if method is None or self._depth > DEPTH or self._evaluations > EVALUATIONS:
             return UNREAD
         return method(node, module, scope)
 
@@ -277,8 +284,10 @@ class Interpreter:
         left = self.evaluate(node.left, module, scope)
         right = self.evaluate(node.right, module, scope)
         if isinstance(node.op, ast.Add) and type(left) is type(right) and type(left) in (list, tuple, str):
-            return left + right
+            return left + right if len(left) + len(right) < LENGTH else UNREAD
         if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
+            return UNREAD
+        if abs(left) > SIZE or abs(right) > SIZE:
             return UNREAD
         try:
             match node.op:
@@ -320,7 +329,8 @@ class Interpreter:
             if not isinstance(part, (str, int)):
                 return UNREAD
             parts.append(str(part))
-        return "".join(parts)
+        text = "".join(parts)
+        return text if len(text) < LENGTH else UNREAD
 
     def _evaluate_lambda(self, node: ast.Lambda, module: Module, scope: Mapping[str, Any]) -> Any:
         return Function(module, node)

@@ -13,6 +13,9 @@ import warnings
 from preflight.record import NamedTuple
 from preflight.source import Files, Refusal
 
+LARGEST = 2 * 1024 * 1024
+"""Larger files are no code that someone wrote."""
+
 
 class Imported(NamedTuple):
     """A name that an import binds: the module and, with `from`, the name in it."""
@@ -115,7 +118,7 @@ class Modules:
 
     def _parse(self, path: str, dotted: str) -> Module | None:
         source = self.files.read(path)
-        if isinstance(source, Refusal):
+        if isinstance(source, Refusal) or len(source.data) > LARGEST:
             return None
         try:
             with warnings.catch_warnings():

@@ -31,11 +31,18 @@ PROVIDER_PLACE = {"parse_args": 0, "parse_and_validate_args": 0, "initialize_meg
 TRAINING_WORDS = (b"pretrain(", b"train_step(", b"_train(", b"finetune(", b".backward(")
 """What a module that trains speaks of."""
 CORE_PACKAGES = ("megatron.core", "megatron.training", "megatron.legacy")
-FILES, DEPTH = 40, 4
+FILES, DEPTH, OPTIONS = 40, 4, 5000
 
 
 def read_program(path: str, modules: Modules, *, name: str | None = None) -> Program | None:
     """What a program adds, or None where it cannot be read."""
+    try:
+        return follow_program(path, modules, name)
+    except RecursionError:
+        return None
+
+
+def follow_program(path: str, modules: Modules, name: str | None) -> Program | None:
     module = modules.parse(path, "")
     if module is None:
         return None
@@ -61,9 +68,9 @@ def read_program(path: str, modules: Modules, *, name: str | None = None) -> Pro
         else:
             followed = False
     if not followed:
-        for option in collect_options(module, modules, interpreter):
-            if not any(set(option.strings) & set(known.strings) for known in parser.options):
-                parser.options.append(option)
+        known = {text for option in parser.options for text in option.strings}
+        found = collect_options(module, modules, interpreter)
+        parser.options += [option for option in found if known.isdisjoint(option.strings)]
     return Program(
         name or os.path.basename(path),
         tuple(parser.options),
@@ -129,6 +136,8 @@ def collect_options(program: Module, modules: Modules, interpreter: Interpreter)
     while queue and len(seen) <= FILES:
         module, depth = queue.pop(0)
         for node in ast.walk(module.tree):
+            if len(parser.options) >= OPTIONS:
+                break
             if isinstance(node, ast.Call) and called_name(node) == "add_argument":
                 arguments = [interpreter.evaluate(argument, module, {}) for argument in node.args]
                 keywords = {
