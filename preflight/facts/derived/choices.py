@@ -64,6 +64,12 @@ def _(at: Reader) -> Value:
     return int(bool(at("mock_data"))) + int(bool(list_items(at("data_path")))) + int(splits)
 
 
+@step("phase_transitions_readable", "whole numbers with commas between them", since="0.16")
+def _(at: Reader) -> Value:
+    parts = [part.strip() for part in (at.text("phase_transition_iterations") or "").split(",")]
+    return all(part.lstrip("+-").isdecimal() for part in parts)
+
+
 @step("nccl_algorithms_accepted", "every one of the list is verified")
 def _(at: Reader) -> Value:
     names = [part.strip() for part in (at.text("env_nccl_algo") or "").split(",") if part.strip()]
