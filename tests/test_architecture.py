@@ -28,8 +28,8 @@ STAGES = (
     ("chain",),
     ("trial", "plan"),
     ("report",),
-    ("__init__",),
     ("cli",),
+    ("__init__",),
     ("__main__",),
 )
 ORDER = {name: number for number, names in enumerate(STAGES) for name in names}
