@@ -58,8 +58,9 @@ def capture_output(evaluator: Evaluator, expansion: Expansion, part: Substitutio
     if len(texts) > 1:
         return Text.missing(Unknown("branches", span.text), span)
     text = strip_newlines(next(iter(texts.values())))
-    if text.pieces and all(p.unknown is not None and p.unknown.reason == "command" for p in text.pieces):
-        return Text.missing(Unknown("command", span.text), span)
+    unknowns = text.unknowns
+    if unknowns and len(unknowns) == len(text.pieces) and {u.reason for u in unknowns} <= {"command", "node"}:
+        return Text.missing(Unknown(unknowns[0].reason, span.text), span)
     return text
 
 

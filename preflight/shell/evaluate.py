@@ -108,11 +108,13 @@ class Evaluator:
 
     def block(self, block: Block, syntax: Syntax, states: list[State]) -> list[State]:
         """Run statements one after another on every state that is still going."""
-        for statement in block:
+        for number, statement in enumerate(block):
             active = [state for state in states if state.flow is None]
             if not active:
                 break
             done = [state for state in states if state.flow is not None]
+            if number and len(active) > 1 and not _asks_status(statement, syntax):
+                active = join(active, len(active), status=False)
             after: list[State] = []
             for state in active:
                 after.extend(self.statement(statement, syntax, state))
@@ -124,6 +126,10 @@ class Evaluator:
     def program(self, syntax: Syntax, states: list[State]) -> list[State]:
         """Run a whole source; an expression error only costs the statement it is in."""
         for statement in syntax.block(0, len(syntax.source.data)):
+            if len(states) > 1 and not _asks_status(statement, syntax):
+                active = [state for state in states if state.flow is None]
+                done = [state for state in states if state.flow is not None]
+                states = done + join(active, len(active), status=False)
             states = self.block((statement,), syntax, states)
             for state in states:
                 if state.flow is not None and state.flow.kind == "discard":
@@ -427,6 +433,12 @@ class Evaluator:
         outcome = None if value is None else value != 0
         self.answer(state, outcome, None, Span(syntax.source, *statement.inside))
         return [state]
+
+
+def _asks_status(statement: Statement, syntax: Syntax) -> bool:
+    """Whether a statement looks at the status of the one before it."""
+    text = syntax.source.data[statement.start : statement.end]
+    return b"$?" in text or (len(text) < 20 and text.startswith((b"return", b"exit")))
 
 
 _RUNNERS: dict[type, Any] = {

@@ -66,6 +66,10 @@ def reduce_paths(paths: Sequence[Conditions]) -> Paths:
 def merge(left: State, right: State) -> State:
     """One state for two that are alike."""
     left.paths = reduce_paths((*left.paths, *right.paths))
+    if left.learned or left.learned_arguments:
+        left.forget_learned(right)
+    if left.status != right.status:
+        left.status, left.question = None, None
     if left.facts != right.facts:
         left.facts = {k: v for k, v in left.facts.items() if right.facts.get(k, _ABSENT) == v}
     if left.question != right.question:
@@ -76,14 +80,14 @@ def merge(left: State, right: State) -> State:
 _ABSENT = object()
 
 
-def join(states: list[State], budget: int = BUDGET) -> list[State]:
+def join(states: list[State], budget: int = BUDGET, *, status: bool = True) -> list[State]:
     """Make states that are alike one; past the budget, make all one."""
     if len(states) < 2:
         return states
     out: list[State] = []
     for state in states:
         for number, other in enumerate(out):
-            if state.same(other):
+            if state.same(other, status=status):
                 out[number] = merge(other, state)
                 break
         else:
@@ -129,6 +133,10 @@ def _fuse(states: list[State]) -> State:
         for name in list(dict.fromkeys((*first.variables, *other.variables))):
             one, two = first.variables.get(name), other.variables.get(name)
             if one is two:
+                continue
+            before = first.original(name)
+            if before is not None and before is other.original(name):
+                first.put(name, before)
                 continue
             if (
                 one is not None

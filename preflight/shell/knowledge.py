@@ -167,11 +167,11 @@ def replace(state: State, unknown: Unknown, by: Text | None) -> None:
                     key: element._replace(text=changed(element.text), many=False)
                     for key, element in variable.value.items()
                 }
-                state.put(name, variable._replace(value=items))
+                state.learn(name, variable._replace(value=items))
         elif variable.value is not None and unknown in variable.value.unknowns:
-            state.put(name, variable._replace(value=changed(variable.value)))
+            state.learn(name, variable._replace(value=changed(variable.value)))
     if unknown.reason == "environment" and unknown.name and unknown.name not in state.variables:
-        state.put(unknown.name, Variable(Text(pieces), exported=bool(value)))
+        state.learn(unknown.name, Variable(Text(pieces), exported=bool(value)))
     if unknown.reason == "positional" and unknown.name and unknown.name.isdigit():
         _replace_argument(state, int(unknown.name), Text(pieces), value or "")
 
@@ -186,7 +186,7 @@ def _replace_argument(state: State, number: int, text: Text, value: str) -> None
         items.append(None)
     if items[at] is None and value:
         items[at] = Element(text, text.pieces[0].span)
-        state.arguments = arguments._replace(items=tuple(items))
+        state.learn_arguments(arguments._replace(items=tuple(items)))
 
 
 def case_claim(subject: Text, pattern: Text, literal: bool) -> Atom:

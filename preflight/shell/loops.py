@@ -6,6 +6,7 @@ variables that the loop assigns are not known after it either; a loop that never
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from preflight.execution import Condition, Word
@@ -63,6 +64,7 @@ def maybe_once(
     going, left = [], []
     for state in states:
         none, some = state, state.fork()
+        before = dict(state.variables)
         text = f"for {statement.name} in {word.text.display()}"
         none.branch(Condition(word.span, text, False))
         some.branch(Condition(word.span, text, True))
@@ -72,9 +74,36 @@ def maybe_once(
         after, gone = take_turn(evaluator, evaluator.block(statement.body, syntax, [some]))
         for each in after:
             forget(evaluator, each, statement.body, syntax, reason, word.span)
+        names = {statement.name} | assigned_names(statement.body, syntax, state.functions)
+        drop_inner(after, names, before, statement, syntax)
         going.extend([none, *after])
         left.extend(gone)
     return evaluator.join(going), left
+
+
+def drop_inner(
+    states: list[State],
+    names: set[str],
+    before: dict[str, Variable],
+    statement: For | While,
+    syntax: Syntax,
+) -> None:
+    """Variables that only the loop itself names are of no account behind it."""
+    data = syntax.source.data
+    if syntax.source.origins or len(data) > 200_000:
+        return
+    outside = data[: statement.start] + data[statement.end :]
+    for name in names:
+        if re.search(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)", outside):
+            continue
+        old = before.get(name)
+        for state in states:
+            if name in state.variables and not state.variables[name].exported:
+                if old is None:
+                    del state.variables[name]
+                else:
+                    state.variables[name] = old
+                state.snapshot = None
 
 
 def take_turn(evaluator: Evaluator, states: list[State]) -> tuple[list[State], list[State]]:
@@ -156,11 +185,14 @@ def some_turns(
     if (state.conditions and "$#" in state.conditions[-1].text) or not state.arguments.certain:
         reason = "positional"
     parts = (*statement.condition, *statement.body)
+    before = dict(state.variables)
+    names = assigned_names(parts, syntax, state.functions)
     forget(evaluator, state, parts, syntax, reason, span)
     states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, [state]))
     for each in states:
         forget(evaluator, each, parts, syntax, reason, span)
         each.status = 0
+    drop_inner(states, names - {"@"}, before, statement, syntax)
     return states + left
 
 

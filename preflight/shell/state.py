@@ -108,6 +108,8 @@ class State:
         "functions",
         "guarded",
         "input",
+        "learned",
+        "learned_arguments",
         "locals",
         "missing",
         "options",
@@ -133,6 +135,9 @@ class State:
         self.paths: tuple[tuple[Condition, ...], ...] = ((),)
         self.forks = 0
         self.facts: dict[Any, Any] = {}
+        self.learned: dict[str, tuple[Variable | None, Variable]] = {}
+        """Variables that a test told something about: (as it was, as it is now)."""
+        self.learned_arguments: tuple[Arguments, Arguments] | None = None
         self.output: tuple[Piece, ...] | None = None
         self.input: Text | None = None
         self.options: frozenset[str] = frozenset()
@@ -151,6 +156,7 @@ class State:
         other.variables = dict(self.variables)
         other.functions = dict(self.functions)
         other.facts = dict(self.facts)
+        other.learned = dict(self.learned)
         other.files = dict(self.files)
         other.locals = tuple(dict(scope) for scope in self.locals)
         return other
@@ -195,18 +201,62 @@ class State:
             self.snapshot = (exported, others)
         return self.snapshot
 
+    # ---------------------------------------------------------------- what tests tell
+
+    def learn(self, name: str, variable: Variable) -> None:
+        """A test told the value of a variable that was not known."""
+        before = self.variables.get(name)
+        earlier = self.learned.get(name)
+        original = earlier[0] if earlier is not None and earlier[1] is before else before
+        self.put(name, variable)
+        self.learned[name] = (original, variable)
+
+    def learn_arguments(self, arguments: Arguments) -> None:
+        earlier = self.learned_arguments
+        known = earlier is not None and earlier[1] is self.arguments
+        original = earlier[0] if earlier is not None and known else self.arguments
+        self.arguments = arguments
+        self.learned_arguments = (original, arguments)
+
+    def original(self, name: str) -> Variable | None:
+        """A variable without what tests told about it."""
+        variable = self.variables.get(name)
+        earlier = self.learned.get(name)
+        return earlier[0] if earlier is not None and earlier[1] is variable else variable
+
+    @property
+    def original_arguments(self) -> Arguments:
+        earlier = self.learned_arguments
+        return earlier[0] if earlier is not None and earlier[1] is self.arguments else self.arguments
+
+    def forget_learned(self, other: State) -> None:
+        """Two paths become one: what only one of them learnt is not known any more."""
+        for name, (original, learned) in list(self.learned.items()):
+            if self.variables.get(name) is not learned:
+                continue
+            two = other.variables.get(name)
+            if two is None or not same_value(learned.value, two.value):
+                del self.learned[name]
+                if original is None:
+                    del self.variables[name]
+                else:
+                    self.variables[name] = original
+                self.snapshot = None
+        if not _same_arguments(self.arguments, other.arguments):
+            self.arguments = self.original_arguments
+
     # ---------------------------------------------------------------- joining
 
-    def same(self, other: State) -> bool:
+    def same(self, other: State, *, status: bool = True) -> bool:
         """Whether the rest of the script would run alike on both paths."""
         return (
             self.flow == other.flow
-            and self.status == other.status
+            and (not status or self.status == other.status)
             and _alike(self.directory, other.directory)
             and self.options == other.options
             and self.functions == other.functions
-            and _same_arguments(self.arguments, other.arguments)
-            and _same_variables(self.variables, other.variables)
+            and _same_arguments(self.original_arguments, other.original_arguments)
+            and _same_variables(self, other)
             and self.locals.__len__() == other.locals.__len__()
             and _same_output(self.output, other.output)
             and _alike(self.input, other.input)
@@ -228,16 +278,27 @@ def _same_output(left: tuple[Piece, ...] | None, right: tuple[Piece, ...] | None
     return left is right or (left is not None and right is not None and _alike(Text(left), Text(right)))
 
 
-def _same_variables(left: dict[str, Variable], right: dict[str, Variable]) -> bool:
-    if len(left) != len(right):
+def _same_variables(left: State, right: State) -> bool:
+    learned = bool(left.learned or right.learned)
+    if len(left.variables) != len(right.variables) and not learned:
         return False
-    for name, one in left.items():
-        two = right.get(name)
-        if one is two:
-            continue
-        if two is None or one[1:] != two[1:] or not same_value(one.value, two.value):
+    for name, one in left.variables.items():
+        two = right.variables.get(name)
+        if one is not two and not _same_variable(left, right, name, one, two, learned):
             return False
-    return True
+    if not learned:
+        return True
+    return all(name in left.variables or right.original(name) is None for name in right.variables)
+
+
+def _same_variable(
+    left: State, right: State, name: str, one: Variable | None, two: Variable | None, learned: bool
+) -> bool:
+    if learned:
+        one, two = left.original(name), right.original(name)
+    if one is None or two is None:
+        return one is two
+    return one is two or (one[1:] == two[1:] and same_value(one.value, two.value))
 
 
 def same_value(left: Text | Array | None, right: Text | Array | None) -> bool:
