@@ -20,12 +20,14 @@ from preflight.python.objects import (
     Instance,
     Missing,
     Origin,
+    Parameter,
     Scalar,
     Sequence,
     String,
     Value,
 )
 from preflight.python.scope import Frame, RaisedError
+from preflight.source import Span
 from preflight.values import Text, Unknown
 
 _LOOKUPS = {
@@ -40,9 +42,30 @@ _LOOKUPS = {
 }
 
 
+def parameters_of(node: cst.Parameters, frame: Frame) -> list[Parameter]:
+    """The parameters of a function, their defaults evaluated where it is defined."""
+    found: list[Parameter] = []
+
+    def add(parameter: cst.Param, kind: str) -> None:
+        default = expressions.evaluate(parameter.default, frame) if parameter.default is not None else None
+        annotation = parameter.annotation.annotation if parameter.annotation is not None else None
+        span: Span = frame.tree.span(parameter)
+        found.append(Parameter(parameter.name.value, kind, default, annotation, span))
+
+    for parameter in (*node.posonly_params, *node.params):
+        add(parameter, "plain")
+    if isinstance(node.star_arg, cst.Param):
+        add(node.star_arg, "rest")
+    for parameter in node.kwonly_params:
+        add(parameter, "keyword")
+    if node.star_kwarg is not None:
+        add(node.star_kwarg, "keywords")
+    return found
+
+
 def define_function(node: cst.FunctionDef, frame: Frame) -> Value:
     """The function that a `def` makes, decorated."""
-    parameters = statements.parameters_of(node.params, frame)
+    parameters = parameters_of(node.params, frame)
     function = Function(node.name.value, node, parameters, node.body, frame)
     result: Value = function
     for decorator in reversed(node.decorators):

@@ -6,12 +6,12 @@ what it depends on gives the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
 
-from preflight.python import attributes, calls, operators, statements
+from preflight.python import attributes, calls, decisions, definitions, formats, operators, statements
 from preflight.python.objects import (
     Arguments,
     Element,
@@ -30,12 +30,14 @@ from preflight.python.objects import (
     key_of,
     text_of,
 )
-from preflight.python.scope import ExhaustedError, Frame, identity, opaque, truth
+from preflight.python.scope import ExhaustedError, Frame, truth
 from preflight.python.syntax import _HOLE
 from preflight.source import Span
 from preflight.values import Piece, Text, Unknown
 
 Handler = Callable[[Any, Frame], Value]
+
+
 _HANDLERS: dict[type[cst.CSTNode], Handler] = {}
 
 
@@ -64,6 +66,7 @@ def evaluate(node: cst.CSTNode, frame: Frame) -> Value:
 
 LONGEST_TEXT = 10_000
 """Pieces of a text that is followed."""
+
 
 LONGEST_LIST = 20_000
 """Elements of a list that is followed."""
@@ -94,77 +97,6 @@ def reason_of(value: Value) -> Unknown | None:
             if found is not None:
                 return found
     return None
-
-
-def decide(node: cst.CSTNode, frame: Frame) -> bool | None:
-    """Whether a test holds; where that is open, the path chooses. None: no more choices are left."""
-    if isinstance(node, cst.BooleanOperation):
-        left = decide(node.left, frame)
-        if isinstance(node.operator, cst.And):
-            return left if left is not True else decide(node.right, frame)
-        return left if left is not False else decide(node.right, frame)
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-        inner = decide(node.expression, frame)
-        return None if inner is None else not inner
-    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-        return _decide_comparison(node, frame)
-    return decide_value(evaluate(node, frame), node, frame)
-
-
-def decide_value(value: Value, node: cst.CSTNode, frame: Frame) -> bool | None:
-    known = truth(value)
-    if known is not None:
-        return known
-    return frame.path.decide(_identity(value, frame), frame.tree.span(node), frame.tree.shown(node))
-
-
-def _identity(value: Value, frame: Frame) -> Hashable:
-    frame.path.kept.append(value)
-    return ("true", identity(value))
-
-
-def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
-    target = node.comparisons[0]
-    left, right = evaluate(node.left, frame), evaluate(target.comparator, frame)
-    result = compare(target.operator, left, right, node, frame)
-    if result is not None:
-        return result
-    path = frame.path
-    negative = isinstance(target.operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
-    equality = isinstance(target.operator, (cst.Equal, cst.NotEqual, cst.Is, cst.IsNot))
-    path.kept.extend((left, right))
-    other = key_of(right)
-    family = "==" if equality else "in" if isinstance(target.operator, (cst.In, cst.NotIn)) else None
-    name = family or type(target.operator).__name__
-    key = (name, identity(left), other if other is not None else identity(right))
-    taken = path.truths.get(key)
-    if taken is None:
-        chosen = path.choose(2)
-        if chosen is None:
-            return None
-        holds = chosen == 0
-        taken = holds != negative
-        path.truths[key] = taken
-        path.conditions.append(statements.condition(frame, node, holds))
-        if equality and taken and opaque(left) and other is not None:
-            path.bind(left, right)
-    return taken != negative
-
-
-def compare(kind: cst.BaseCompOp, left: Value, right: Value, node: cst.CSTNode, frame: Frame) -> bool | None:
-    """Whether a comparison holds, with `in os.environ` among them."""
-    if isinstance(right, Mapping) and right.outer and key_of(left) in right.entries:
-        return isinstance(kind, cst.In)
-    if isinstance(right, Environment) or (isinstance(right, Mapping) and right.outer):
-        name = key_of(left)
-        if not isinstance(name, str) or not isinstance(kind, (cst.In, cst.NotIn)):
-            return None
-        value = frame.path.variable(name, None, frame.tree.span(node), f"${name}")
-        if isinstance(value, Missing):
-            return None
-        present = isinstance(value, String)
-        return present if isinstance(kind, cst.In) else not present
-    return operators.compare(kind, left, right)
 
 
 @handles(cst.Integer, cst.Float)
@@ -269,9 +201,7 @@ def _field(part: cst.FormattedStringExpression, raw: bool, frame: Frame) -> tupl
     if part.equal is not None:
         return (Piece(span.text, span, Unknown("syntax", span.text)),)
     spec = Text(_parts(part.format_spec, raw, frame)) if part.format_spec else None
-    return operators.format_value(
-        value, spec, part.conversion, span, frame.tree.shown(part.expression)
-    ).pieces
+    return formats.format_value(value, spec, part.conversion, span, frame.tree.shown(part.expression)).pieces
 
 
 @handles(cst.List, cst.Tuple, cst.Set)
@@ -356,7 +286,7 @@ def _comparison(node: cst.Comparison, frame: Frame) -> Value:
     for target in node.comparisons:
         right = evaluate(target.comparator, frame)
         operands.append(right)
-        result = compare(target.operator, left, right, node, frame)
+        result = decisions.compare(target.operator, left, right, node, frame)
         if result is False:
             return Scalar(False, Origin(frame.tree.span(node), (), assumptions_of(*operands)))
         outcome = None if result is None else outcome
@@ -368,7 +298,7 @@ def _comparison(node: cst.Comparison, frame: Frame) -> Value:
 
 @handles(cst.IfExp)
 def _conditional(node: cst.IfExp, frame: Frame) -> Value:
-    taken = decide(node.test, frame)
+    taken = decisions.decide(node.test, frame)
     if taken is None:
         span = frame.tree.span(node)
         return Missing(Unknown("branches", frame.tree.shown(node)), Origin(span))
@@ -403,7 +333,7 @@ def _subscript(node: cst.Subscript, frame: Frame) -> Value:
 
 @handles(cst.Lambda)
 def _lambda(node: cst.Lambda, frame: Frame) -> Value:
-    parameters = statements.parameters_of(node.params, frame)
+    parameters = definitions.parameters_of(node.params, frame)
     return Function("lambda", node, parameters, node.body, frame)
 
 
@@ -530,7 +460,7 @@ def shown_text(value: Value, node: cst.CSTNode, frame: Frame) -> Text:
     """What `str()` gives, as text; an unknown piece where that is not known."""
     found = text_of(value, frame.tree.span(node))
     if found is None:
-        found = operators.format_value(value, None, None, frame.tree.span(node), frame.tree.shown(node))
+        found = formats.format_value(value, None, None, frame.tree.span(node), frame.tree.shown(node))
     return found
 
 

@@ -10,12 +10,13 @@ import libcst as cst
 from preflight.python import (
     attributes,
     expressions,
+    formats,
     library,
     notations,
     operators,
     options,
+    paths,
     runs,
-    system,
     texts,
 )
 from preflight.python.objects import (
@@ -34,7 +35,6 @@ from preflight.python.objects import (
     String,
     Value,
     key_of,
-    text_of,
 )
 from preflight.python.scope import Frame, RaisedError
 from preflight.source import Span
@@ -44,7 +44,7 @@ from preflight.values import PLACEHOLDER, Text, Unknown
 def call(receiver: Value, name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
     """What a method gives."""
     if isinstance(receiver, String):
-        found = _path(receiver, name, given, node, frame) if receiver.path else None
+        found = paths.call(receiver, name, given, node, frame) if receiver.path else None
         return found if found is not None else _string(receiver, name, given, node, frame)
     if isinstance(receiver, Sequence):
         return _sequence(receiver, name, given, node, frame)
@@ -228,7 +228,7 @@ def _format(receiver: String, given: Arguments, node: cst.CSTNode, frame: Frame)
         return attributes.item(value, key, node, frame)
 
     keywords = {k: e.value for k, e in given.keywords.items()}
-    return operators.replacement(
+    return formats.replacement(
         receiver.text, [e.value for e in given.positional], keywords, given.span, look_up
     )
 
@@ -247,52 +247,6 @@ def _affix(receiver: String, name: str, given: Arguments) -> Value | None:
         if PLACEHOLDER in edge or len(edge) < longest:
             return None
     return Scalar(found, Origin(given.span, (), receiver.text.assumptions))
-
-
-def _path(receiver: String, name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:
-    if name in ("resolve", "absolute", "expanduser"):
-        return system.absolute(receiver, name, given, frame)
-    if name in ("exists", "is_dir", "is_file", "glob", "iterdir", "read_text", "rglob", "stat", "open"):
-        return Missing(Unknown("file", frame.tree.shown(node)), Origin(given.span))
-    if name == "as_posix":
-        return String(receiver.text)
-    if name == "joinpath":
-        result: Value | None = receiver
-        for element in given.positional:
-            result = operators.join_path(result, element.value, given.span) if result is not None else None
-        return result
-    if name in ("with_suffix", "with_name", "with_stem"):
-        return _with_part(receiver, name, given)
-    if name in ("mkdir", "touch", "unlink", "chmod", "rmdir"):
-        return _nothing(given)
-    if name == "relative_to":
-        base = text_of(given.positional[0].value, given.span) if given.positional else None
-        shown = texts.mask(receiver.text)
-        if base is not None and base.known and shown.startswith(f"{base.value}/"):
-            return String(texts.cut(receiver.text, len(base.display()) + 1, len(shown)), True)
-    if name == "is_absolute":
-        return (
-            Scalar(texts.mask(receiver.text).startswith("/"), Origin(given.span))
-            if receiver.text.known
-            else None
-        )
-    return None
-
-
-def _with_part(receiver: String, name: str, given: Arguments) -> Value | None:
-    part = given.get("", 0)
-    if not isinstance(part, String):
-        return None
-    shown = texts.mask(receiver.text)
-    slash = shown.rfind("/") + 1
-    dot = shown.rfind(".")
-    dot = dot if dot > slash else len(shown)
-    if name == "with_suffix":
-        return String(texts.cut(receiver.text, 0, dot).joined(part.text), True)
-    if name == "with_name":
-        return String(texts.cut(receiver.text, 0, slash).joined(part.text), True)
-    tail = texts.cut(receiver.text, dot, len(shown))
-    return String(texts.cut(receiver.text, 0, slash).joined(part.text, tail), True)
 
 
 def _sequence(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import libcst as cst
 
-from preflight.python import texts
+from preflight.python import formats, paths, texts
 from preflight.python.objects import (
     HEAVIEST,
     Class,
@@ -32,17 +31,16 @@ from preflight.python.objects import (
     String,
     Value,
     assumptions_of,
-    describe,
     key_of,
     missing_text,
-    text_of,
     weigh,
 )
 from preflight.source import Span
-from preflight.values import PLACEHOLDER, Piece, Text, Unknown
+from preflight.values import Piece, Text
 
 LARGEST = 1_000_000
 """Longest text or list that is built."""
+
 
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     cst.Add: operator.add,
@@ -55,6 +53,7 @@ _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     cst.BitOr: operator.or_,
     cst.BitXor: operator.xor,
 }
+
 
 _COMPARISONS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.LessThan: operator.lt,
@@ -86,9 +85,9 @@ def combine(kind: cst.BaseBinaryOp | cst.BaseAugOp, left: Value, right: Value, s
     if isinstance(kind, cst.Multiply):
         return _repeat(left, other) if other is not None else _repeat(right, one)
     if isinstance(kind, cst.Divide):
-        return join_path(left, right, span)
+        return paths.join_path(left, right, span)
     if isinstance(kind, cst.Modulo) and isinstance(left, String):
-        return percent(left.text, right, span)
+        return formats.percent(left.text, right, span)
     if isinstance(kind, cst.BitOr):
         return _union(left, right)
     if isinstance(kind, cst.Subtract) and isinstance(left, Sequence) and isinstance(right, Sequence):
@@ -408,50 +407,6 @@ def _before_rest(value: Sequence, cutter: slice) -> bool:
     return cutter.stop is None or 0 <= cutter.stop <= first
 
 
-def join_path(left: Value, right: Value, span: Span) -> Value | None:
-    """`Path / part`."""
-    if (isinstance(left, String) and left.path) or (isinstance(right, String) and right.path):
-        parts = [text_of(v, span) for v in (left, right)]
-        if parts[0] is not None and parts[1] is not None:
-            return String(normal_path(path_text([parts[0], parts[1]], span)), True)
-    if isinstance(left, Missing) and isinstance(right, String):
-        return Missing(left.unknown._replace(text=f"{left.unknown.text}/..."), left.origin, True)
-    return None
-
-
-def path_text(parts: list[Text], span: Span) -> Text:
-    """As `os.path.join`."""
-    result = texts.EMPTY
-    mark = Text.literal("/", Span(span.source, span.start, span.start))
-    for part in parts:
-        shown = texts.mask(part)
-        if shown.startswith("/") or not result.pieces:
-            result = part
-            continue
-        result = result.joined(part) if texts.mask(result).endswith("/") else result.joined(mark, part)
-    return result
-
-
-def normal_path(text: Text) -> Text:
-    """As `pathlib` writes a path: no `.`, no doubled or final slash."""
-    shown = texts.mask(text)
-    wanted = re.sub(r"/+", "/", shown)
-    wanted = re.sub(r"(^|/)\./", r"\1", re.sub(r"(?<=.)/\.?$", "", wanted))
-    if wanted == shown or not shown:
-        return text
-    if wanted == "" or len(wanted) > len(shown):
-        return text
-    pieces: list[Piece] = []
-    at = 0
-    for character in wanted:
-        found = shown.find(character, at)
-        if found < 0:
-            return text
-        pieces.extend(texts.cut(text, found, found + 1).pieces)
-        at = found + 1
-    return compact(pieces)
-
-
 def compact(pieces: list[Piece]) -> Text:
     """Join known pieces that are neighbours in the source."""
     result: list[Piece] = []
@@ -477,136 +432,6 @@ def compact(pieces: list[Piece]) -> Text:
 def _maps(piece: Piece) -> bool:
     """Whether each byte of a piece stands for itself in the source."""
     return len(piece.text.encode("utf-8", "replace")) == piece.span.end - piece.span.start
-
-
-def format_value(value: Value, spec: Text | None, conversion: str | None, span: Span, shown: str) -> Text:
-    """What a replacement field of a format gives."""
-    wanted = "" if spec is None else spec.value
-    if wanted == "" and conversion in (None, "s"):
-        text = text_of(value, span)
-        if text is not None:
-            return text
-    missing = value.unknown if isinstance(value, Missing) else Unknown("code", shown)
-    if isinstance(value, Instance) and value.rest is not None and value.cls is None:
-        missing = value.rest.unknown
-    if isinstance(value, String) and not value.text.known:
-        missing = value.text.unknowns[0]
-    known = plain(value)
-    if isinstance(value, String) and value.path and value.text.known:
-        known = value.text.value
-    if wanted is not None and (known is not None or describe(value) is not None):
-        try:
-            shaped = repr(known) if conversion in ("r", "a") else known
-            text_value = _format(str(shaped) if conversion == "s" else shaped, wanted)
-            if len(text_value) > LARGEST:
-                raise ValueError("too long")
-            return Text([Piece(text_value, span, None, (), assumptions_of(value))])
-        except (ValueError, TypeError, OverflowError):
-            pass
-    return Text([Piece(shown, span, missing, (), assumptions_of(value))])
-
-
-def _format(value: object, spec: str) -> str:
-    widths = [int(w) for w in re.findall(r"\d+", spec)]
-    if any(w > 1000 for w in widths):
-        raise ValueError("too wide")
-    return format(value, spec)
-
-
-_DIRECTIVE = re.compile(
-    r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[#0\- +]*)(?P<width>\d*)(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z%])"
-)
-
-
-def percent(template: Text, argument: Value, span: Span) -> Value | None:
-    """`template % argument`."""
-    masked = texts.mask(template)
-    arguments: list[Value]
-    if isinstance(argument, Sequence) and argument.kind == "tuple":
-        if not argument.closed:
-            return None
-        arguments = [element.value for element in argument.elements]
-    else:
-        arguments = [argument]
-    parts: list[Text] = []
-    at, used = 0, 0
-    for match in _DIRECTIVE.finditer(masked):
-        parts.append(texts.cut(template, at, match.start()))
-        at = match.end()
-        if match["type"] == "%":
-            parts.append(texts.cut(template, match.start(), match.start() + 1))
-            continue
-        if match["key"] is not None:
-            entry = argument.entries.get(match["key"]) if isinstance(argument, Mapping) else None
-            value = entry[1] if entry is not None else None
-        else:
-            value = arguments[used] if used < len(arguments) else None
-            used += 1
-        if value is None:
-            return None
-        parts.append(_directive(match, value, span))
-    parts.append(texts.cut(template, at, len(masked)))
-    return String(Text([piece for part in parts for piece in part.pieces]))
-
-
-def _directive(match: re.Match[str], value: Value, span: Span) -> Text:
-    if match["type"] == "s" and not (match["flags"] or match["width"] or match["precision"]):
-        text = text_of(value, span)
-        if text is not None:
-            return text
-    known = plain(value)
-    form = match.group().replace(f"({match['key']})", "") if match["key"] is not None else match.group()
-    if known is not None and len(match["width"]) < 4:
-        try:
-            shaped = form % (known,)
-            if len(shaped) <= LARGEST:
-                return Text([Piece(shaped, span, None, (), assumptions_of(value))])
-        except (TypeError, ValueError, OverflowError):
-            pass
-    missing = value.unknown if isinstance(value, Missing) else Unknown("code", match.group())
-    return Text([Piece(missing.text, span, missing, (), assumptions_of(value))])
-
-
-_REPLACEMENT = re.compile(
-    r"\{\{|\}\}|\{(?P<name>[^{}!:]*)(?:!(?P<conversion>[rsa]))?(?::(?P<spec>[^{}]*))?\}"
-)
-
-
-def replacement(
-    template: Text,
-    positional: list[Value],
-    keywords: dict[str, Value],
-    span: Span,
-    get: Callable[..., Value | None],
-) -> Value | None:
-    """`template.format(...)`; `get` looks up attributes and items of a field's name."""
-    masked = texts.mask(template)
-    parts: list[Text] = []
-    at, automatic = 0, 0
-    for match in _REPLACEMENT.finditer(masked):
-        parts.append(texts.cut(template, at, match.start()))
-        at = match.end()
-        if match["name"] is None:
-            parts.append(texts.cut(template, match.start(), match.start() + 1))
-            continue
-        head, *tail = re.findall(r"^[^.\[]*|\.[^.\[]+|\[[^\]]*\]", match["name"]) or [""]
-        value: Value | None
-        if head == "" or head.isdecimal():
-            index = automatic if head == "" else int(head)
-            automatic += head == ""
-            value = positional[index] if index < len(positional) else None
-        else:
-            value = keywords.get(head)
-        for step in tail:
-            value = get(value, step) if value is not None else None
-        spec = Text.literal(match["spec"], span) if match["spec"] else None
-        if value is None or PLACEHOLDER in (match["spec"] or ""):
-            missing = Unknown("code", match.group())
-            parts.append(Text([Piece(match.group(), span, missing)]))
-        else:
-            parts.append(format_value(value, spec, match["conversion"], span, match.group()))
-    parts.append(texts.cut(template, at, len(masked)))
-    return String(Text([piece for part in parts for piece in part.pieces]))
 
 
 def reduce_numbers(name: str, values: list[Value], span: Span) -> Value | None:

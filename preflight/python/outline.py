@@ -84,6 +84,7 @@ def outline(module: cst.Module) -> Outline:
     """Walk a module once."""
     definitions: list[Definition] = []
     relevant = False
+    renamed: set[str] = set()
     stack: list[tuple[cst.CSTNode, Definition | None, cst.ClassDef | None]] = [(module, None, None)]
     while stack:
         node, inside, owner = stack.pop()
@@ -92,13 +93,25 @@ def outline(module: cst.Module) -> Outline:
             definitions.append(inside)
         elif isinstance(node, cst.ClassDef) and inside is None:
             owner = node
-        elif _matters(node, inside):
+        elif isinstance(node, cst.ImportFrom):
+            renamed.update(_renamed(node))
+        elif _matters(node, inside) or (isinstance(node, cst.Call) and _last(node.func) in renamed):
             relevant = True
             if inside is not None:
                 inside.relevant = True
         children = [(child, inside, owner) for child in children_of(node)]
         stack.extend(reversed(children))
     return Outline(tuple(definitions), relevant)
+
+
+def _renamed(node: cst.ImportFrom) -> set[str]:
+    """Names under which functions that start programs are imported."""
+    if isinstance(node.names, cst.ImportStar) or node.module is None:
+        return set()
+    if _last(node.module) not in ("subprocess", "os", "asyncio", "run"):
+        return set()
+    names = (alias.asname.name for alias in node.names if alias.asname is not None)
+    return {name.value for name in names if isinstance(name, cst.Name)}
 
 
 def _matters(node: cst.CSTNode, inside: Definition | None) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import libcst as cst
 
 from preflight.execution import Condition
-from preflight.python import attributes, definitions, effects, expressions, modules, operators
+from preflight.python import attributes, decisions, definitions, effects, expressions, modules, operators
 from preflight.python.objects import (
     Class,
     Element,
@@ -24,7 +24,6 @@ from preflight.python.objects import (
     Mapping,
     Missing,
     Origin,
-    Parameter,
     Scalar,
     Sequence,
     String,
@@ -33,7 +32,6 @@ from preflight.python.objects import (
 )
 from preflight.python.scope import EndedError, Frame, RaisedError, identity, opaque, truth
 from preflight.python.syntax import Tree
-from preflight.source import Span
 from preflight.values import Unknown
 
 LONGEST_LOOP = 2000
@@ -213,7 +211,7 @@ def _if(node: cst.If, frame: Frame) -> None:
     if not effects.acts(node.body) and node.orelse is None:
         expressions.evaluate(node.test, frame)
         return
-    taken = expressions.decide(node.test, frame)
+    taken = decisions.decide(node.test, frame)
     if taken is None:
         frame.path.truncated.append(Unknown("branches", frame.tree.shown(node.test)))
         effects.forget([node.body, *([node.orelse] if node.orelse is not None else [])], frame)
@@ -441,31 +439,10 @@ def _match(node: cst.Match, frame: Frame) -> None:
                     frame.path.bind(subject, literal)
         if not fits:
             continue
-        if case.guard is not None and expressions.decide(case.guard, frame) is not True:
+        if case.guard is not None and decisions.decide(case.guard, frame) is not True:
             continue
         run_suite(case.body, frame)
         return
-
-
-def parameters_of(node: cst.Parameters, frame: Frame) -> list[Parameter]:
-    """The parameters of a function, their defaults evaluated where it is defined."""
-    found: list[Parameter] = []
-
-    def add(parameter: cst.Param, kind: str) -> None:
-        default = expressions.evaluate(parameter.default, frame) if parameter.default is not None else None
-        annotation = parameter.annotation.annotation if parameter.annotation is not None else None
-        span: Span = frame.tree.span(parameter)
-        found.append(Parameter(parameter.name.value, kind, default, annotation, span))
-
-    for parameter in (*node.posonly_params, *node.params):
-        add(parameter, "plain")
-    if isinstance(node.star_arg, cst.Param):
-        add(node.star_arg, "rest")
-    for parameter in node.kwonly_params:
-        add(parameter, "keyword")
-    if node.star_kwarg is not None:
-        add(node.star_kwarg, "keywords")
-    return found
 
 
 def _function(node: cst.FunctionDef, frame: Frame) -> None:

@@ -10,7 +10,7 @@ import os
 
 import libcst as cst
 
-from preflight.python import attributes, modules, operators, texts
+from preflight.python import attributes, modules, paths, texts
 from preflight.python.objects import (
     Arguments,
     Element,
@@ -123,7 +123,7 @@ def _join(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value
     parts = [text_of(e.value, given.span) for e in given.positional]
     if given.rest is not None or any(part is None for part in parts):
         return None
-    return String(operators.path_text([part for part in parts if part is not None], given.span))
+    return String(paths.path_text([part for part in parts if part is not None], given.span))
 
 
 @models("os.path.dirname", "os.path.basename", "os.path.splitext", "os.path.split")
@@ -195,8 +195,8 @@ def make_path(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> V
         return None
     if not parts:
         return String(Text.literal(".", given.span), True)
-    joined = operators.path_text([part for part in parts if part is not None], given.span)
-    return String(operators.normal_path(joined), True)
+    joined = paths.path_text([part for part in parts if part is not None], given.span)
+    return String(paths.normal_path(joined), True)
 
 
 @models("os.path.isabs")
