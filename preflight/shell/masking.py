@@ -15,6 +15,8 @@ from preflight.shell.lexer import Lexer, Literal, Redirect, Token, UnreadableErr
 _REDIRECTION = pattern(rb"(\d+)?(<<-|<<)")
 _ARRAY = pattern(rb"[A-Za-z_]\w*\+?=\(")
 _EMPTY_LIST = pattern(rb"in(?=[ \t]*[;\n])")
+NEGATED_GROUP = re.compile(rb"!\s+\{\s")
+"""Read by tree-sitter as a command named `{`."""
 _INTRODUCTIONS = frozenset(("if", "then", "else", "elif", "while", "until", "do", "!", "{", "time"))
 
 
@@ -116,6 +118,8 @@ class _Masking:
             if self.data[at] in b";&|(":
                 self.bracket = False
             return at + 1
+        if self.first and NEGATED_GROUP.match(self.data, at, self.end):
+            self.fill(at, stop, b" ")
         if self.words:
             self.parts(token)
         self.first = token.plain in _INTRODUCTIONS and self.first

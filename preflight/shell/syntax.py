@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.shell.lexer import Lexer, Redirect, Simple, Token, UnreadableError
-from preflight.shell.masking import mask
+from preflight.shell.masking import NEGATED_GROUP, mask
 from preflight.source import Source
 from preflight.values import Piece
 
@@ -239,7 +239,8 @@ class Syntax:
         single = self._single(start, end, data)
         if single is not None:
             return single
-        masked = mask(self.lexer, start, end, words=False) if b"<<" in data else data
+        plain = b"<<" not in data and not NEGATED_GROUP.search(data)
+        masked = data if plain else mask(self.lexer, start, end, words=False)
         root = load_parser().parse(masked).root_node
         if root.has_error:
             masked = mask(self.lexer, start, end, words=True)
@@ -573,7 +574,12 @@ class _Reader:
     def _compound_statement(self, node: Node, start: int, end: int) -> Statement:
         if self.data[start : start + 2] == b"((":
             return Compute(start, end, (start + 2, end - 2))
-        return Group(start, end, self.block(c for c in node.children if c.type not in ("{", "}")))
+        group = Group(start, end, self.block(c for c in node.children if c.type not in ("{", "}")))
+        mark = self.data.rfind(b"!", self.base, start)
+        if mark >= 0 and NEGATED_GROUP.match(self.data, mark) and self.masked[mark - self.origin] == 0x20:
+            between = self.data[mark + 1 : start]
+            return group if between.strip() else Negation(mark, end, group)
+        return group
 
     def _subshell(self, node: Node, start: int, end: int) -> Statement:
         return Subshell(start, end, self.block(c for c in node.children if c.type not in ("(", ")")))
