@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from preflight.configuration.parse import Fault
 from preflight.configuration.spelling import DASHES, find_nearest, normalise, slips
@@ -25,6 +26,8 @@ from preflight.targets.table import Option, Table
 NUMERIC = frozenset({"int", "float"})
 NEGATIVE = pattern(r"-\.?\d")
 """A number that the parser takes for a flag; it is told of at the flag that misses its value."""
+PATIENCE = 40
+"""For so many unknown flags of a line the nearest spelling is looked for."""
 SEVERAL = 2
 """So many flags that Megatron never had and that resemble none of its own speak of a fork."""
 
@@ -47,8 +50,9 @@ def describe_faults(
 
 def speaks_of_fork(faults: Iterable[Fault], table: Table) -> bool:
     """Several flags that Megatron never had: one is a slip, more belong to somebody."""
-    unknown = {fault.flag for fault in faults if fault.kind == "unknown"}
-    return len(unknown) >= SEVERAL and sum(is_stranger(flag, table) for flag in unknown) >= SEVERAL
+    unknown = dict.fromkeys(fault.flag for fault in faults if fault.kind == "unknown")
+    strangers = (flag for flag in list(unknown)[:PATIENCE] if is_stranger(flag, table))
+    return len(unknown) >= SEVERAL and len(list(islice(strangers, SEVERAL))) == SEVERAL
 
 
 def is_stranger(flag: str, table: Table) -> bool:
@@ -77,6 +81,7 @@ class Writer:
         self.launch = launch
         self.strict = strict
         self.told: set[int] = set()
+        self.looked = 0
         word = launch.program
         self.program = os.path.basename(word.text.display()) if word is not None else "the program"
 
@@ -106,6 +111,7 @@ class Writer:
     def write_unknown(self, fault: Fault) -> Remark | None:
         """A flag that the table does not have."""
         flag, words = fault.flag, fault.words[:1]
+        self.looked += 1
         values: dict[str, object] = {"flag": flag, "program": self.program, "release": self.table.name}
         if not self.strict:
             return self.write_slip(flag, words, values)
@@ -127,7 +133,7 @@ class Writer:
                 values | {"last": releases[-1], "instead": instead, "hint": hint_removed(instead)},
                 edits,
             )
-        nearest = instead or find_nearest(flag, self.table.flags) or ""
+        nearest = instead or self.find_nearest(flag) or ""
         if not instead and nearest:
             edits = self.rename(fault, nearest)
         hint = (
@@ -141,11 +147,14 @@ class Writer:
         """In a program that may have flags of its own, only a slip of a letter is told."""
         if list_releases(flag) or "_" in flag or len(flag) < 8:
             return None
-        nearest = find_nearest(flag, self.table.flags)
+        nearest = self.find_nearest(flag)
         if nearest is None or slips(flag, nearest, 1) > 1 or different_word(flag, nearest):
             return None
         edits = ((words[0].span, nearest),) if written(words[0]) else ()
         return self.remark("misspelt-flag", words, values | {"nearest": nearest}, edits)
+
+    def find_nearest(self, flag: str) -> str | None:
+        return find_nearest(flag, self.table.flags) if self.looked <= PATIENCE else None
 
     def rename(self, fault: Fault, name: str) -> tuple[tuple[Span, str], ...]:
         """The edit that writes another flag in the place of this one."""
