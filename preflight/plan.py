@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from preflight.chain import Request, check_source
+from preflight.chain import Request
 from preflight.diagnostics import Diagnostic
 from preflight.engine.rule import RuleSet
 from preflight.facts.surroundings import Surroundings, find_profile
 from preflight.record import NamedTuple
+from preflight.ruling import check_source
 from preflight.source import Source
 
 Setting = int | float | bool | str

@@ -10,13 +10,14 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 
-from preflight.chain import Request, check_source
+from preflight.chain import Request
 from preflight.engine.rule import Rule, RuleSet
 from preflight.examples import Answer, Example, list_examples, try_example
 from preflight.facts.model import Fact
 from preflight.facts.surroundings import Surroundings, find_profile
 from preflight.fixes import mend
 from preflight.outcome import FileOutcome
+from preflight.ruling import check_source
 from preflight.source import Source
 
 

@@ -26,6 +26,7 @@ STAGES = (
     ("engine",),
     ("outcome", "fingerprint", "settings", "schema", "variants", "suppress", "comments", "baseline", "fixes", "examples"),
     ("chain",),
+    ("ruling",),
     ("trial", "plan"),
     ("report",),
     ("cli",),

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight.chain import Request, check_source
+from preflight.chain import Request
 from preflight.cli.session import shipped_rules
 from preflight.diagnostics import Diagnostic, Edit, Fix, Label
 from preflight.examples import BASE
 from preflight.fixes import choose, collide, difference, edit_bytes, mend
 from preflight.outcome import FileOutcome
+from preflight.ruling import check_source
 from preflight.source import Source
 
 ROOT = Path(__file__).parents[1]

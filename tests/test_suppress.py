@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight.chain import Request, check_source
+from preflight.chain import Request
 from preflight.cli.session import fact_types
 from preflight.diagnostics import Diagnostic
 from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import read_rules
+from preflight.ruling import check_source
 from preflight.source import Source
 from preflight.suppress import Place, read_ignores
 

@@ -100,12 +100,12 @@ def judge(command: Sequence[str], options: argparse.Namespace) -> int:
 
 def check_command(command: Sequence[str], options: argparse.Namespace, probe: Probe | None) -> int:
     """Hold command, environment and node against the rules, and print what they say."""
-    from preflight.chain import check_source
     from preflight.cli.failure import describe
     from preflight.cli.holding import NodeSession
     from preflight.cli.judgement import obtain_node, status_of
     from preflight.cli.session import is_users
     from preflight.outcome import FileOutcome
+    from preflight.ruling import check_source
     from preflight.source import Source
 
     node = obtain_node(options, probe)

@@ -10,12 +10,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from preflight.chain import check_source
 from preflight.cli.discover import Found
 from preflight.cli.failure import describe
 from preflight.cli.session import Session, is_users
 from preflight.fixes import Contents, Mended, difference, mend
 from preflight.outcome import FileOutcome
+from preflight.ruling import check_source
 from preflight.source import Refusal, Source
 
 

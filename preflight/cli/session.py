@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from preflight import __version__
-from preflight.chain import Request, check_source, find_root
+from preflight.chain import Request, find_root
 from preflight.cli.discover import Found, discover
 from preflight.cli.failure import describe
 from preflight.cli.options import split_names
@@ -23,6 +23,7 @@ from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import RulesError, read_rules
 from preflight.facts.surroundings import ProfileError, Surroundings, find_profile
 from preflight.outcome import FileOutcome, Outcome
+from preflight.ruling import check_source
 from preflight.settings import Settings, find_config, load_settings, matches
 from preflight.source import Refusal, Source, read_file
 

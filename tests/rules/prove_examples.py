@@ -21,10 +21,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from preflight.chain import check_source, resolve
+from preflight.chain import resolve
 from preflight.engine.rule import Rule, RuleSet
 from preflight.examples import Example, list_examples
 from preflight.facts.surroundings import find_profile
+from preflight.ruling import check_source
 from preflight.source import Source
 from preflight.trial import make_request
 from tests.rules.test_examples import read_rules
