@@ -11,7 +11,7 @@ from collections.abc import Hashable
 
 import libcst as cst
 
-from preflight.python import calls, expressions, modules, operators, texts
+from preflight.python import calls, expressions, modules, operators, patterns, texts
 from preflight.python.objects import (
     Application,
     Bound,
@@ -22,6 +22,7 @@ from preflight.python.objects import (
     Function,
     Instance,
     Mapping,
+    Match,
     Missing,
     Module,
     Origin,
@@ -75,7 +76,8 @@ def get(receiver: Value, name: str, node: cst.CSTNode, frame: Frame) -> Value | 
             return String(Text.literal(receiver.name, span))
         return None
     if isinstance(
-        receiver, (String, Sequence, Mapping, Environment, Parser, Application, Missing, Scalar, Partial)
+        receiver,
+        (String, Sequence, Mapping, Environment, Parser, Application, Match, Missing, Scalar, Partial),
     ):
         return Bound(receiver, name)
     return None
@@ -202,6 +204,8 @@ def item(receiver: Value, index: Value, node: cst.CSTNode, frame: Frame) -> Valu
         if isinstance(key, str):
             return frame.path.variable(key, None, frame.tree.span(node), frame.tree.shown(node), absent=True)
         return None
+    if isinstance(receiver, Match):
+        return patterns.group(receiver, index, frame.tree.span(node))
     position = operators.integer(index)
     if isinstance(receiver, Sequence) and position is not None:
         return _nth(receiver, position)

@@ -15,6 +15,7 @@ from preflight.python import (
     expressions,
     notations,
     options,
+    patterns,
     reflection,
     runs,
     system,
@@ -33,7 +34,7 @@ from preflight.python.objects import (
 from preflight.python.registry import FUNCTIONS, Handler, first, scalar
 from preflight.python.scope import Frame
 
-FAMILIES = (containers, conversions, notations, reflection, system)
+FAMILIES = (containers, conversions, notations, patterns, reflection, system)
 """Modules whose handlers are in the table once they are imported."""
 
 

@@ -16,6 +16,7 @@ from preflight.python import (
     operators,
     options,
     paths,
+    patterns,
     runs,
     texts,
 )
@@ -27,6 +28,7 @@ from preflight.python.objects import (
     Environment,
     Function,
     Mapping,
+    Match,
     Missing,
     Origin,
     Parser,
@@ -52,6 +54,8 @@ def call(receiver: Value, name: str, given: Arguments, node: cst.CSTNode, frame:
         return _mapping(receiver, name, given, node, frame)
     if isinstance(receiver, Environment):
         return _environment(name, given, node, frame)
+    if isinstance(receiver, Match):
+        return patterns.call(receiver, name, given)
     if isinstance(receiver, Parser):
         return _parser(receiver, name, given, node, frame)
     if isinstance(receiver, Application):

@@ -330,6 +330,17 @@ class Partial(Value):
         self.arguments = arguments
 
 
+class Match(Value):
+    """A match of a regular expression in a known text: where each group lies, by number and name."""
+
+    __slots__ = ("names", "places", "text")
+
+    def __init__(self, text: Text, places: list[tuple[int, int]], names: dict[str, int]) -> None:
+        self.text = text
+        self.places = places
+        self.names = names
+
+
 class Super(Value):
     """`super()` inside a method."""
 

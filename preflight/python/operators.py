@@ -23,6 +23,7 @@ from preflight.python.objects import (
     Function,
     Instance,
     Mapping,
+    Match,
     Missing,
     Module,
     Origin,
@@ -262,7 +263,7 @@ def _solid(value: Value) -> bool:
     """Whether a value is surely no scalar."""
     if isinstance(value, Instance):
         return value.cls is not None
-    return isinstance(value, (String, Sequence, Mapping, Function, Class, Module, Environment))
+    return isinstance(value, (String, Sequence, Mapping, Function, Class, Match, Module, Environment))
 
 
 def _equal_member(member: Instance, other: Value) -> bool | None:

@@ -199,17 +199,11 @@ _PLAIN: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
 
 
 def _if(node: cst.If, frame: Frame) -> None:
-    if effects.aborts(node.body) and not effects.acts(node.body):
-        known = (
-            truth(expressions.evaluate(node.test, frame))
-            if not _is_test(node.test)
-            else _known(node.test, frame)
-        )
-        if known is not True:
+    if not effects.acts(node.body) and (node.orelse is None or effects.aborts(node.body)):
+        if truth(expressions.evaluate(node.test, frame)) is True:
+            run_suite(node.body, frame)
+        else:
             _otherwise(node, frame)
-            return
-    if not effects.acts(node.body) and node.orelse is None:
-        expressions.evaluate(node.test, frame)
         return
     taken = decisions.decide(node.test, frame)
     if taken is None:
@@ -219,14 +213,6 @@ def _if(node: cst.If, frame: Frame) -> None:
         run_suite(node.body, frame)
     else:
         _otherwise(node, frame)
-
-
-def _is_test(node: cst.BaseExpression) -> bool:
-    return isinstance(node, (cst.BooleanOperation, cst.Comparison))
-
-
-def _known(node: cst.BaseExpression, frame: Frame) -> bool | None:
-    return truth(expressions.evaluate(node, frame))
 
 
 def _otherwise(node: cst.If, frame: Frame) -> None:
