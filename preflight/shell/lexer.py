@@ -149,7 +149,7 @@ _PATTERN_HEAD = pattern(rb"[!#]?\w+(?:\[[^\]]*\])?([#%/^,]|:[^-=?+])")
 _CASE = pattern(rb"case\s")
 _ESAC = pattern(rb"esac(?=[\s;&|)])")
 _SIGN = pattern(rb"\+?=")
-_TEMPLATE = pattern(rb"(<[A-Za-z_][^<>\n;|&()$\"'`]*>)[ \t]*(?:\\?\r?\n|$|[;&|])")
+TEMPLATE = pattern(rb"(<[A-Za-z_][^<>\n;|&()$\"'`]*>)[ \t]*(?:\\?\r?\n|$|[;&|])")
 _OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,")
 _SIMPLE_ESCAPES = {
     "a": "\a",
@@ -260,7 +260,7 @@ class Lexer:
 
     def template(self, at: int, end: int) -> Placeholder | None:
         """`<path to data>` left to be filled in, where bash could only report an error."""
-        found = _TEMPLATE.match(self.data, at, end)
+        found = TEMPLATE.match(self.data, at, end)
         if found is None:
             return None
         span = Span(self.source, at, found.end(1))

@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 
 from preflight.patterns import pattern
-from preflight.shell.lexer import Lexer, Literal, Redirect, Token, UnreadableError
+from preflight.shell.lexer import Lexer, Literal, Placeholder, Redirect, Token, UnreadableError
 
 _REDIRECTION = pattern(rb"(\d+)?(<<-|<<)")
 _ARRAY = pattern(rb"[A-Za-z_]\w*\+?=\(")
@@ -120,6 +120,9 @@ class _Masking:
             return at + 1
         if self.first and NEGATED_GROUP.match(self.data, at, self.end):
             self.fill(at, stop, b" ")
+        for part in token.parts:
+            if isinstance(part, Placeholder):
+                self.fill(part.start, part.end, b"x", keep=False)
         if self.words:
             self.parts(token)
         self.first = token.plain in _INTRODUCTIONS and self.first

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
-from preflight.shell.lexer import Lexer, Redirect, Simple, Token, UnreadableError
+from preflight.shell.lexer import TEMPLATE, Lexer, Redirect, Simple, Token, UnreadableError
 from preflight.shell.masking import NEGATED_GROUP, mask
 from preflight.source import Source
 from preflight.values import Piece
@@ -239,7 +239,7 @@ class Syntax:
         single = self._single(start, end, data)
         if single is not None:
             return single
-        plain = b"<<" not in data and not NEGATED_GROUP.search(data)
+        plain = b"<<" not in data and not NEGATED_GROUP.search(data) and not TEMPLATE.search(data)
         masked = data if plain else mask(self.lexer, start, end, words=False)
         root = load_parser().parse(masked).root_node
         if root.has_error:
