@@ -94,11 +94,23 @@ def read_node_rank(launch: Launch) -> tuple[Placed, tuple[bool | None, Unknown |
     if text is None:
         return place, (None, None)
     if text.known:
-        return place, (False, None)
+        return place, _settle_known(launch, text, place[1])
     unknown = text.unknowns[0]
     if unknown.reason == "scheduler" or (unknown.name or "").startswith(("SLURM_", "OMPI_", "PMI")):
         return place, (True, None)
     return place, (None, unknown)
+
+
+def _settle_known(launch: Launch, text: Text, use: Span | None) -> tuple[bool | None, Unknown | None]:
+    """A known rank is the same for all tasks, unless a task worked it out from what the caller says of one task."""
+    if any(layer.kind == "srun" for layer in launch.wrappers):
+        spans = [piece.span for piece in text.pieces] + ([use] if use is not None else [])
+        inside = any(span.source.origins for span in spans)
+        for name in ("SLURM_NODEID", "SLURM_PROCID"):
+            said = launch.environment.get(name)
+            if inside and said is not None and said.known and said.value == text.value:
+                return None, Unknown("scheduler", f"${name}")
+    return False, None
 
 
 def read_task_rank(launch: Launch) -> tuple[Placed, bool | None]:
@@ -108,7 +120,7 @@ def read_task_rank(launch: Launch) -> tuple[Placed, bool | None]:
         return NOTHING, None
     place = (text, text.pieces[0].span if text.pieces else None)
     if text.known:
-        return place, False
+        return place, _settle_known(launch, text, place[1])[0]
     unknown = text.unknowns[0]
     own = unknown.reason == "scheduler" or (unknown.name or "").startswith(("SLURM_", "OMPI_", "PMI"))
     return place, True if own else None

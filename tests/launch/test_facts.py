@@ -113,3 +113,11 @@ def test_readings(script: str, name: str, expected: object) -> None:
 def test_a_reading_stands_where_the_script_says_it() -> None:
     reading = launch_facts(only("H=node7\ntorchrun --nnodes 2 --master-addr $H a.py"))["rendezvous_host"]
     assert reading.span is not None and reading.span.text == "--master-addr $H"
+
+
+def test_what_the_caller_says_of_one_task_is_no_rank_for_all() -> None:
+    inside = HEADER + "srun bash -c 'torchrun --nnodes 2 --node-rank $SLURM_NODEID a.py'"
+    outside = HEADER + "srun torchrun --nnodes 2 --node-rank $SLURM_NODEID a.py"
+    said = {"SLURM_NODEID": "0"}
+    assert fact(inside, "node_rank_per_task", environment=said) == UNKNOWN
+    assert fact(outside, "node_rank_per_task", environment=said) is False
