@@ -14,6 +14,9 @@ from preflight.report.frame import Row, draw_frames, printable
 from preflight.report.mask import Mask
 from preflight.report.paint import paint
 
+FLAGS_SHOWN = 3
+"""Flags that are named of those that the rest of a command line is assumed not to give."""
+
 
 def write_text(
     outcome: Outcome,
@@ -80,16 +83,19 @@ def _footers(diagnostic: Diagnostic) -> Iterable[tuple[str, str]]:
     if diagnostic.fix is not None:
         option = "--fix" if diagnostic.fix.safety == "safe" else "--fix --unsafe-fixes"
         yield "fix", f"{diagnostic.fix.title} ({option})"
-    seen: set[str] = set()
-    for assumption in diagnostic.assumptions:
-        if assumption.name in seen:
-            continue
-        seen.add(assumption.name)
+    named = {assumption.name: assumption for assumption in diagnostic.assumptions}
+    rest: dict[str, list[str]] = {}
+    for assumption in named.values():
         if assumption.name.isidentifier():
             hint = f"try another value with --env {assumption.name}=..."
             yield "assumes", f"{assumption.name} is not set by the caller; {hint}"
+        elif assumption.name.startswith("--"):
+            rest.setdefault(assumption.span.resolve().text, []).append(assumption.name)
         else:
             yield "assumes", f"{assumption.name} is {assumption.value}"
+    for text, flags in rest.items():
+        more = f" and {len(flags) - FLAGS_SHOWN} more" if len(flags) > FLAGS_SHOWN else ""
+        yield "assumes", f"{text} does not give {', '.join(flags[:FLAGS_SHOWN])}{more}"
 
 
 def list_undecided(undecided: Sequence[Undecided], mask: Mask) -> Iterable[Row]:
