@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from preflight.patterns import pattern
-from preflight.shell.lexer import Assignment, Parameter, Simple, Token
-from preflight.shell.syntax import Compute, Count, For, Syntax
+from preflight.shell.parts import Assignment, Parameter, Simple, Token
+from preflight.shell.statements import Compute, Count, For
+from preflight.shell.syntax import Syntax
 
 _READERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf"))
 _WRITES = pattern(

@@ -10,7 +10,7 @@ import itertools
 import re
 
 from preflight.patterns import pattern
-from preflight.shell.lexer import Literal, Part
+from preflight.shell.parts import Literal, Part
 
 MAXIMUM_WORDS = 4096
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from preflight.execution import Word
 from preflight.record import NamedTuple
 from preflight.shell.expand import Expansion
-from preflight.shell.lexer import Simple
+from preflight.shell.parts import Simple
 from preflight.shell.state import State
 from preflight.source import Span
 from preflight.values import Text

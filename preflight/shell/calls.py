@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from preflight.shell.call import Call
 from preflight.shell.expand import Expansion, StopError
-from preflight.shell.lexer import Simple, Substitution
+from preflight.shell.parts import Simple, Substitution
 from preflight.shell.pieces import EMPTY, strip_newlines
 from preflight.shell.redirect import read_input
 from preflight.shell.state import Arguments, Element, ExhaustedError, Flow, State
-from preflight.shell.syntax import Function, Syntax
+from preflight.shell.statements import Function
+from preflight.shell.syntax import Syntax
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown, derive_source
 

@@ -11,7 +11,7 @@ from preflight.execution import Word
 from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.expand import Expansion
-from preflight.shell.lexer import Assignment, Simple, Token
+from preflight.shell.parts import Assignment, Simple, Token
 from preflight.shell.pieces import slice_text
 from preflight.shell.state import Element, Variable
 from preflight.source import Span

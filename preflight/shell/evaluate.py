@@ -12,19 +12,21 @@ from typing import Any
 
 from preflight.execution import Condition, Context, Execution
 from preflight.shell import commands
+from preflight.shell.brackets import decide_range
 from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
+from preflight.shell.ends import UnreadableError
 from preflight.shell.expand import Expansion, StopError
 from preflight.shell.joining import BUDGET, Paths, join, settle
 from preflight.shell.knowledge import Atom, learn, recall
-from preflight.shell.lexer import Simple, Token, UnreadableError
 from preflight.shell.loops import run_count, run_for, run_while
+from preflight.shell.parts import Simple, Token
 from preflight.shell.pattern import compile_pattern, is_cheap
 from preflight.shell.redirect import find_sink, read_file, read_input, store_output
 from preflight.shell.remarks import Remarks
 from preflight.shell.simple import dispatch, run_external, run_simple, stopped
 from preflight.shell.state import ExhaustedError, Flow, Question, State, Variable
-from preflight.shell.syntax import (
+from preflight.shell.statements import (
     Background,
     Block,
     Both,
@@ -42,10 +44,9 @@ from preflight.shell.syntax import (
     Redirected,
     Statement,
     Subshell,
-    Syntax,
     While,
 )
-from preflight.shell.tests import decide_range
+from preflight.shell.syntax import Syntax
 from preflight.source import Source, Span
 from preflight.values import Piece, Reason, Text, Unknown
 

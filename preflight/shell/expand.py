@@ -15,19 +15,10 @@ from preflight.execution import Word
 from preflight.shell import lookup
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.brace import TooManyError, expand_braces
+from preflight.shell.ends import UnreadableError
 from preflight.shell.fields import BREAK, QUOTES, SPECIAL, Fields, Fragment
-from preflight.shell.lexer import (
-    Arithmetic,
-    Literal,
-    Open,
-    Parameter,
-    Part,
-    Placeholder,
-    Substitution,
-    Token,
-    UnreadableError,
-)
 from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
+from preflight.shell.parts import Arithmetic, Literal, Open, Parameter, Part, Placeholder, Substitution, Token
 from preflight.shell.pattern import Characters, is_pattern, match_files
 from preflight.shell.pieces import EMPTY, forget, rewrite, route, slice_text
 from preflight.shell.state import Element, State

@@ -12,8 +12,8 @@ from typing import Any
 
 from preflight.execution import Related, Remark
 from preflight.patterns import pattern
-from preflight.shell.lexer import Assignment, Literal, Parameter, Simple, Token
-from preflight.shell.syntax import (
+from preflight.shell.parts import Assignment, Literal, Parameter, Simple, Token
+from preflight.shell.statements import (
     Background,
     Both,
     Function,
@@ -23,8 +23,8 @@ from preflight.shell.syntax import (
     Redirected,
     Statement,
     Subshell,
-    Syntax,
 )
+from preflight.shell.syntax import Syntax
 from preflight.source import Span
 
 _FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")

@@ -15,7 +15,8 @@ from preflight.shell.assigned import assigned_names
 from preflight.shell.call import brief
 from preflight.shell.expand import Expansion
 from preflight.shell.state import Arguments, Element, State, Variable
-from preflight.shell.syntax import Block, Count, For, Syntax, While
+from preflight.shell.statements import Block, Count, For, While
+from preflight.shell.syntax import Syntax
 from preflight.source import Span
 from preflight.values import Reason, Text, Unknown
 

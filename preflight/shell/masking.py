@@ -10,7 +10,9 @@ import re
 from contextlib import suppress
 
 from preflight.patterns import pattern
-from preflight.shell.lexer import Lexer, Literal, Placeholder, Redirect, Token, UnreadableError
+from preflight.shell.ends import UnreadableError
+from preflight.shell.lexer import Lexer
+from preflight.shell.parts import Literal, Placeholder, Redirect, Token
 
 _REDIRECTION = pattern(rb"(\d+)?(<<-|<<)")
 _ARRAY = pattern(rb"[A-Za-z_]\w*\+?=\(")

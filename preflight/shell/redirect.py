@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from preflight.shell.expand import Expansion
-from preflight.shell.lexer import Redirect
+from preflight.shell.parts import Redirect
 from preflight.shell.pieces import EMPTY
 from preflight.shell.state import State
 from preflight.source import Source, Span

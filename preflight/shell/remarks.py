@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from preflight.execution import Execution, Related, Remark, Word
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
-from preflight.shell.lexer import Assignment, Parameter, Simple, Token
+from preflight.shell.parts import Assignment, Parameter, Simple, Token
 from preflight.source import Source, Span
 
 if TYPE_CHECKING:

@@ -13,9 +13,31 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from preflight.patterns import pattern
-from preflight.record import NamedTuple
-from preflight.shell.lexer import TEMPLATE, Lexer, Redirect, Simple, Token, UnreadableError
+from preflight.shell.ends import UnreadableError
+from preflight.shell.lexer import TEMPLATE, Lexer
 from preflight.shell.masking import NEGATED_GROUP, mask
+from preflight.shell.parts import Redirect, Token
+from preflight.shell.statements import (
+    Background,
+    Block,
+    Both,
+    Broken,
+    Case,
+    Choice,
+    Compute,
+    Conditional,
+    Count,
+    For,
+    Function,
+    Group,
+    If,
+    Negation,
+    Pipeline,
+    Redirected,
+    Statement,
+    Subshell,
+    While,
+)
 from preflight.source import Source
 from preflight.values import Piece
 
@@ -27,155 +49,6 @@ MAXIMUM_FAILURES = 50
 MAXIMUM_SIZE = 2 * 1024 * 1024
 """Largest script that is parsed, in bytes."""
 
-
-class Pipeline(NamedTuple):
-    start: int
-    end: int
-    stages: tuple[Statement, ...]
-
-
-class Negation(NamedTuple):
-    start: int
-    end: int
-    body: Statement
-
-
-class Both(NamedTuple):
-    """`left && right` or `left || right`."""
-
-    start: int
-    end: int
-    left: Statement
-    operator: str
-    right: Statement
-
-
-class Background(NamedTuple):
-    start: int
-    end: int
-    body: Statement
-
-
-class If(NamedTuple):
-    start: int
-    end: int
-    branches: tuple[tuple[Block, Block], ...]
-    otherwise: Block
-
-
-class While(NamedTuple):
-    start: int
-    end: int
-    until: bool
-    condition: Block
-    body: Block
-
-
-class For(NamedTuple):
-    """`words` is None for the positional arguments."""
-
-    start: int
-    end: int
-    name: str
-    words: tuple[Token, ...] | None
-    body: Block
-    select: bool
-
-
-class Count(NamedTuple):
-    """`for ((a; b; c))`, with the ranges of the three expressions."""
-
-    start: int
-    end: int
-    header: tuple[tuple[int, int], ...]
-    body: Block
-
-
-class Choice(NamedTuple):
-    """One item of `case`."""
-
-    start: int
-    end: int
-    patterns: tuple[Token, ...]
-    body: Block
-    terminator: str
-
-
-class Case(NamedTuple):
-    start: int
-    end: int
-    subject: Token
-    choices: tuple[Choice, ...]
-
-
-class Function(NamedTuple):
-    start: int
-    end: int
-    name: str
-    body: Statement
-
-
-class Group(NamedTuple):
-    start: int
-    end: int
-    body: Block
-
-
-class Subshell(NamedTuple):
-    start: int
-    end: int
-    body: Block
-
-
-class Redirected(NamedTuple):
-    start: int
-    end: int
-    body: Statement
-    redirects: tuple[Redirect, ...]
-
-
-class Conditional(NamedTuple):
-    """`[[ ... ]]`."""
-
-    start: int
-    end: int
-    inside: tuple[int, int]
-
-
-class Compute(NamedTuple):
-    """`(( ... ))`."""
-
-    start: int
-    end: int
-    inside: tuple[int, int]
-
-
-class Broken(NamedTuple):
-    start: int
-    end: int
-    message: str
-
-
-Statement = (
-    Simple
-    | Pipeline
-    | Negation
-    | Both
-    | Background
-    | If
-    | While
-    | For
-    | Count
-    | Case
-    | Function
-    | Group
-    | Subshell
-    | Redirected
-    | Conditional
-    | Compute
-    | Broken
-)
-Block = tuple[Statement, ...]
 
 _parser: Parser | None = None
 _SIMPLE = frozenset(
