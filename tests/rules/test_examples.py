@@ -15,6 +15,7 @@ from preflight.facts.catalogue import fact_types
 from preflight.targets.releases import RELEASES
 from preflight.trial import try_rules
 
+FOLDER = Path(CHECKOUT_RULES)
 TRIED = ("core_v0.5.0", "core_v0.12.0", "core_v0.15.3", "core_v0.19.0")
 """Where examples without a target are tried; those with one are tried there."""
 
