@@ -26,6 +26,7 @@ from preflight.targets.table import Option, Table
 NUMERIC = frozenset({"int", "float"})
 NEGATIVE = pattern(r"-\.?\d")
 """A number that the parser takes for a flag; it is told of at the flag that misses its value."""
+CHOICES_SHOWN = 12
 PATIENCE = 40
 """For so many unknown flags of a line the nearest spelling is looked for."""
 SEVERAL = 2
@@ -208,7 +209,8 @@ class Writer:
         if nearest and len(fault.words) > 1 and fault.words[-1].span.text == fault.value:
             edits = ((fault.words[-1].span, nearest),)
         values = {"flag": fault.flag, "value": fault.value, "choices": texts, "nearest": nearest}
-        values["hint"] = f"did you mean {nearest}?" if nearest else f"take one of {', '.join(texts)}"
+        shown = ", ".join(texts[:CHOICES_SHOWN]) + (", ..." if len(texts) > CHOICES_SHOWN else "")
+        values["hint"] = f"did you mean {nearest}? It takes {shown}" if nearest else f"take one of {shown}"
         return self.remark("wrong-choice", fault.words, dict(values), edits)
 
     def write_extra(self, fault: Fault) -> Remark:
