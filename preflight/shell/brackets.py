@@ -9,12 +9,13 @@ import re
 
 from preflight.patterns import pattern
 from preflight.shell.ends import UnreadableError
-from preflight.shell.expand import Expansion, StopError
+from preflight.shell.expand import Expansion
 from preflight.shell.knowledge import Atom, recall
 from preflight.shell.parts import Part, Token
 from preflight.shell.pattern import compile_pattern, is_cheap
 from preflight.shell.pieces import EMPTY, slice_text
 from preflight.shell.state import Element, Variable
+from preflight.shell.stop import StopError
 from preflight.shell.tests import NUMERIC, UNARY, Verdict, WrongError, compare_numbers, decide, join, negate
 from preflight.source import Span
 from preflight.values import Text

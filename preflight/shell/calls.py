@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from preflight.shell.call import Call
-from preflight.shell.expand import Expansion, StopError
+from preflight.shell.expand import Expansion
 from preflight.shell.parts import Simple, Substitution
 from preflight.shell.pieces import EMPTY, strip_newlines
 from preflight.shell.redirect import read_input
 from preflight.shell.state import Arguments, Element, ExhaustedError, Flow, State
 from preflight.shell.statements import Function
+from preflight.shell.stop import StopError
 from preflight.shell.syntax import Syntax
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown, derive_source

@@ -16,7 +16,7 @@ from preflight.shell.brackets import decide_range
 from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
 from preflight.shell.ends import UnreadableError
-from preflight.shell.expand import Expansion, StopError
+from preflight.shell.expand import Expansion
 from preflight.shell.joining import BUDGET, Paths, join, settle
 from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.loops import run_count, run_for, run_while
@@ -46,6 +46,7 @@ from preflight.shell.statements import (
     Subshell,
     While,
 )
+from preflight.shell.stop import StopError
 from preflight.shell.syntax import Syntax
 from preflight.source import Source, Span
 from preflight.values import Piece, Reason, Text, Unknown

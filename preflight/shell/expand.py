@@ -13,34 +13,26 @@ from typing import TYPE_CHECKING
 
 from preflight.execution import Word
 from preflight.shell import lookup
-from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.brace import TooManyError, expand_braces
-from preflight.shell.ends import UnreadableError
-from preflight.shell.fields import BREAK, QUOTES, SPECIAL, Fields, Fragment
+from preflight.shell.fields import QUOTES, SPECIAL, Fields, Fragment
+from preflight.shell.lists import expand_indirect, expand_list, is_list
+from preflight.shell.numbers import calculate, compute, expand_arithmetic
 from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
 from preflight.shell.parts import Arithmetic, Literal, Open, Parameter, Part, Placeholder, Substitution, Token
 from preflight.shell.pattern import Characters, is_pattern, match_files
 from preflight.shell.pieces import EMPTY, forget, rewrite, route, slice_text
 from preflight.shell.state import Element, State
+from preflight.shell.stop import StopError
 from preflight.source import Span
-from preflight.values import PLACEHOLDER, Assumption, Piece, Text, Unknown
+from preflight.values import Assumption, Piece, Text, Unknown
 
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
     from preflight.shell.syntax import Syntax
 
 
-class StopError(Exception):
-    """The shell gives up: a required parameter is missing (`exit`), or an expression is wrong."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self.kind = kind
-
-
 MAXIMUM_LENGTH = 300_000
 MAXIMUM_PIECES = 3_000
-MAXIMUM_EXPRESSION = 20_000
 
 
 class Expansion:
@@ -52,6 +44,11 @@ class Expansion:
         self.source = syntax.source
         self.state = state
         self.routing = False
+
+    # What the other modules of expansion do, within reach of whoever holds one.
+    arithmetic = expand_arithmetic
+    compute = compute
+    calculate = calculate
 
     # ---------------------------------------------------------------- whole words
 
@@ -83,7 +80,7 @@ class Expansion:
         fragments = self._fragments(token, assignment=assignment)
         self.routing = routing
         pieces: list[Piece] = []
-        separator = self._separator() if flatten else " "
+        separator = self.separator() if flatten else " "
         for fragment in fragments:
             if fragment.kind == "break":
                 if separator:
@@ -142,7 +139,7 @@ class Expansion:
             out.append(self.single(Token(low, high, tuple(parts)), flatten=True))
         return EMPTY.joined(*out)
 
-    def _separator(self) -> str:
+    def separator(self) -> str:
         variable = self.state.variables.get("IFS")
         if variable is None or variable.scalar is None:
             return " "
@@ -176,7 +173,7 @@ class Expansion:
         mark, part = token.parts
         if not isinstance(mark, Open) or not isinstance(part, Parameter) or part.operator or part.prefix:
             return None
-        if not _is_list(part, self, b"@") or (mark.start, mark.end) != (token.start, token.end):
+        if not is_list(part, self, b"@") or (mark.start, mark.end) != (token.start, token.end):
             return None
         if part.start != token.start + 1 or part.end != token.end - 1:
             return None
@@ -242,7 +239,7 @@ class Expansion:
             part = parts[at]
             if part.start >= mark.end:
                 break
-            if not isinstance(part, Parameter) or not _is_list(part, self, b"@"):
+            if not isinstance(part, Parameter) or not is_list(part, self, b"@"):
                 return False
             found = True
         return found
@@ -276,57 +273,6 @@ class Expansion:
         text = self.evaluator.capture(self, part)
         return [Fragment(piece, part.quoted, not part.quoted) for piece in text.pieces]
 
-    # ---------------------------------------------------------------- arithmetic
-
-    def arithmetic(self, part: Arithmetic) -> Text:
-        span = Span(self.source, part.start, part.end)
-        value, used = self.compute(*part.inside)
-        if value is None:
-            return forget(used, span.text, span)
-        pieces = [piece for text in used for piece in text.pieces]
-        basis = next((text for text in used if text.pieces), EMPTY)
-        assumptions = tuple(dict.fromkeys(a for piece in pieces for a in piece.assumptions))
-        return Text((Piece(str(value), span, None, basis.steps[:4], assumptions),))
-
-    def compute(self, start: int, end: int) -> tuple[int | None, list[Text]]:
-        """The value of an expression, and the texts that it was made of."""
-        if end - start > MAXIMUM_EXPRESSION:
-            raise UnreadableError("too long an expression", start)
-        parts: list[Part] = []
-        self.syntax.lexer.quoted(start, end, parts)
-        basis = self.single(Token(start, end, tuple(parts)))
-        return self.calculate(basis)
-
-    def calculate(self, basis: Text) -> tuple[int | None, list[Text]]:
-        shown = "".join(PLACEHOLDER if p.unknown else p.text for p in basis.pieces).replace('"', "")
-        evaluation = Evaluation(Access(self._read_number, self._write_number))
-        try:
-            value = evaluation.evaluate(shown)
-        except InvalidError:
-            if not basis.known or any(not text.known for text in evaluation.used):
-                return None, [basis, *evaluation.used]
-            raise StopError("discard") from None
-        pieces = [Text((p,)) for p in basis.pieces if p.unknown or p.assumptions]
-        return value, [*pieces, *evaluation.used]
-
-    def _read_number(self, name: str, index: str | None) -> Text:
-        span = Span(self.source, 0, 0)
-        if index is not None:
-            text = lookup.read_element(self, name, Text((Piece(index, span),)), f"${{{name}[{index}]}}", span)
-        else:
-            text, _ = lookup.read(self, name, f"${name}", span)
-        return text if text is not None else EMPTY
-
-    def _write_number(self, name: str, index: str | None, value: int | None) -> None:
-        span = Span(self.source, 0, 0)
-        text = (
-            Text.missing(Unknown("branches", f"${name}"), span)
-            if value is None
-            else Text((Piece(str(value), span),))
-        )
-        key = None if index is None else Text((Piece(index, span),))
-        lookup.assign(self, name, key, text, span)
-
     # ---------------------------------------------------------------- parameters
 
     def parameter(self, part: Parameter) -> list[Fragment]:
@@ -334,9 +280,9 @@ class Expansion:
         span = Span(self.source, part.start, part.end)
         shown = span.text
         if part.prefix == "!":
-            return self._indirect(part, shown, span)
-        if _is_list(part, self):
-            return self._list(part, shown, span)
+            return expand_indirect(self, part, shown, span)
+        if is_list(part, self):
+            return expand_list(self, part, shown, span)
         if part.subscript is not None:
             key = self.subscript(part.subscript)
             text, absent = lookup.read_element(self, part.name, key, shown, span), False
@@ -367,7 +313,7 @@ class Expansion:
             if "u" in self.state.options:
                 raise StopError("exit")
             return []
-        changed = self._change(part, text, shown, span)
+        changed = self.change(part, text, shown, span)
         changed = self._routed(changed, part.name, span)
         return [Fragment(piece, part.quoted, not part.quoted) for piece in changed.pieces]
 
@@ -385,7 +331,7 @@ class Expansion:
     def subscript(self, index: tuple[int, int]) -> Text:
         return self.single(self.syntax.lexer.argument(index[0], index[1], False))
 
-    def _argument(self, part: Parameter) -> list[Fragment]:
+    def argument_fragments(self, part: Parameter) -> list[Fragment]:
         assert part.argument is not None
         token = self.syntax.lexer.argument(*part.argument, part.quoted)
         tilde = bool(token.parts) and isinstance(token.parts[0], Literal)
@@ -407,25 +353,25 @@ class Expansion:
         if kind == "+":
             if null is None:
                 assert text is not None
-                return self._made(part, forget((text,), shown, span))
-            return [] if null else self._argument(part)
+                return self.made(part, forget((text,), shown, span))
+            return [] if null else self.argument_fragments(part)
         if null is False:
             assert text is not None
-            return self._made(part, self._routed(text, part.name, span))
+            return self.made(part, self._routed(text, part.name, span))
         if kind == "?":
             if null:
                 raise StopError("exit")
             assert text is not None
             self.state.facts["empty", text.unknowns[:1]] = False
-            return self._made(part, text)
+            return self.made(part, text)
         if null is None:
             assert text is not None
             strict = self.evaluator.context.strict_environment
             if not absent or strict:
                 name = text.unknowns[0].name if text.unknowns else None
                 reason = text.unknowns[0].reason if text.unknowns else "environment"
-                return self._made(part, Text.missing(Unknown(reason, shown, name), span))
-        fragments = self._argument(part)
+                return self.made(part, Text.missing(Unknown(reason, shown, name), span))
+        fragments = self.argument_fragments(part)
         value = Text(f.piece for f in fragments if f.piece is not None)
         if null is None:
             assumption = Assumption(part.name, value.display(), self._argument_span(part))
@@ -454,7 +400,7 @@ class Expansion:
             return False
         return None if absent or colon else False
 
-    def _made(self, part: Parameter, text: Text) -> list[Fragment]:
+    def made(self, part: Parameter, text: Text) -> list[Fragment]:
         return [Fragment(piece, part.quoted, not part.quoted) for piece in text.pieces]
 
     def _length(self, text: Text | None, shown: str, span: Span) -> list[Fragment]:
@@ -464,7 +410,7 @@ class Expansion:
         made = forget((text,), shown, span) if value is None else rewrite(str(len(value)), text, span)
         return [Fragment(piece, True) for piece in made.pieces]
 
-    def _change(self, part: Parameter, text: Text, shown: str, span: Span) -> Text:
+    def change(self, part: Parameter, text: Text, shown: str, span: Span) -> Text:
         operator = part.operator
         assert part.argument is not None
         start, end = part.argument
@@ -484,7 +430,7 @@ class Expansion:
         if operator == "@":
             return transform(text, self.source.data[start:end].decode("latin-1"), shown, span)
         if operator == ":":
-            return self._substring(text, start, end, shown, span)
+            return self.substring(text, start, end, shown, span)
         return forget((text,), shown, span)
 
     def _slash(self, at: int, end: int, some: bool) -> int:
@@ -497,7 +443,7 @@ class Expansion:
             at = self.syntax.lexer._skip(at, end)
         return min(at, end)
 
-    def _bounds(self, start: int, end: int) -> tuple[int | None, int | None, bool, list[Text]]:
+    def bounds(self, start: int, end: int) -> tuple[int | None, int | None, bool, list[Text]]:
         """Offset and length of a substring: (offset, length, whether a length was given)."""
         data, at, depth = self.source.data, start, 0
         while at < end:
@@ -513,8 +459,8 @@ class Expansion:
         length, more = self.compute(at + 1, end) if at < end else (None, [])
         return offset, length, at < end, [*used, *more]
 
-    def _substring(self, text: Text, start: int, end: int, shown: str, span: Span) -> Text:
-        offset, length, given, used = self._bounds(start, end)
+    def substring(self, text: Text, start: int, end: int, shown: str, span: Span) -> Text:
+        offset, length, given, used = self.bounds(start, end)
         value = text.value
         if value is None or offset is None or (given and length is None):
             return forget((text, *used), shown, span)
@@ -526,173 +472,6 @@ class Expansion:
         if high < low:
             raise StopError("discard")
         return slice_text(text, low, min(high, size))
-
-    def _indirect(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
-        if part.operator in ("*", "@") and part.argument is not None and part.argument[0] == part.argument[1]:
-            names = sorted(
-                n for n, v in self.state.variables.items() if n.startswith(part.name) and v.value is not None
-            )
-            closed = self.evaluator.context.closed_environment
-            if not closed:
-                return self._made(part, Text.missing(Unknown("environment", shown), span))
-            return self._elements(
-                [Element(Text((Piece(n, span),)), span) for n in names], part, part.operator
-            )
-        if part.subscript is not None and not part.operator:
-            raw = self.source.data[part.subscript[0] : part.subscript[1]]
-            if raw in (b"@", b"*"):
-                keys = lookup.keys(self, part.name)
-                if keys is None:
-                    return self._made(part, Text.missing(Unknown("branches", shown), span))
-                items = [Element(Text((Piece(str(key), span),)), span) for key in keys]
-                return self._elements(items, part, raw.decode())
-        key = self.subscript(part.subscript) if part.subscript is not None else None
-        if key is not None:
-            text: Text | None = lookup.read_element(self, part.name, key, shown, span)
-        else:
-            text, _ = lookup.read(self, part.name, shown, span)
-        if text is None:
-            raise StopError("discard")
-        target = text.value
-        if target is None:
-            return self._made(part, forget((text,), shown, span))
-        found = re.fullmatch(r"([A-Za-z_]\w*|\d+|[@*#?])(?:\[(.*)\])?", target, re.S)
-        if found is None:
-            return self._made(part, Text.missing(Unknown("syntax", shown), span))
-        if found[2] is not None or found[1] in ("@", "*"):
-            return self._indirect_element(part, found, shown, span)
-        return self.parameter(part._replace(prefix="", name=found[1], subscript=None))
-
-    def _indirect_element(
-        self, part: Parameter, found: re.Match[str], shown: str, span: Span
-    ) -> list[Fragment]:
-        subscript = found[2]
-        if found[1] in ("@", "*") or subscript in ("@", "*"):
-            items = lookup.elements(self, found[1])
-            if items is None:
-                return self._made(part, Text.missing(Unknown("branches", shown), span))
-            return self._elements(items, part, subscript or found[1])
-        element = lookup.read_element(self, found[1], Text((Piece(subscript, span),)), shown, span)
-        return self._made(part, element) if element is not None else []
-
-    # ---------------------------------------------------------------- lists
-
-    def _list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
-        """`$@`, `$*`, `${a[@]}`, `${a[*]}` and what operators make of them."""
-        kind = part.name
-        if part.subscript is not None:
-            kind = self.source.data[slice(*part.subscript)].decode()
-        items = lookup.elements(self, part.name)
-        if items is None:
-            return self._unknown_list(part, shown, span)
-        if part.prefix == "#":
-            if any(item.many for item in items):
-                reason = items[0].text.unknowns[0].reason if items[0].text.unknowns else "positional"
-                return [Fragment(Piece(shown, span, Unknown(reason, shown)), True)]
-            return [Fragment(Piece(str(len(items)), span), True)]
-        operator = part.operator
-        if operator.lstrip(":") in ("-", "=", "?", "+") and operator != ":":
-            joined = Text(piece for item in items for piece in item.text.pieces)
-            null = not items or (len(operator) == 2 and len(items) == 1 and joined.value == "")
-            if operator[-1] == "+":
-                return [] if null else self._argument(part)
-            if null:
-                if operator[-1] == "?":
-                    raise StopError("exit")
-                return self._argument(part)
-        elif operator == ":" and self._is_scalar(part.name):
-            assert part.argument is not None
-            items = [Element(self._substring(items[0].text, *part.argument, shown, span), items[0].span)]
-        elif operator == ":":
-            assert part.argument is not None
-            sliced = self._slice(part, items, *part.argument)
-            if sliced is None:
-                return self._made(part, Text.missing(Unknown("branches", shown), span))
-            items = sliced
-        elif operator:
-            items = [
-                item if item.many else Element(self._change(part, item.text, shown, span), item.span)
-                for item in items
-            ]
-        if part.subscript is not None and part.name not in self.state.variables and not part.prefix:
-            self.evaluator.remarks.note_unset(part, self.source, certain=not items)
-        return self._elements(items, part, kind)
-
-    def _is_scalar(self, name: str) -> bool:
-        variable = self.state.variables.get(name)
-        return variable is not None and isinstance(variable.value, Text)
-
-    def _unknown_list(self, part: Parameter, shown: str, span: Span) -> list[Fragment]:
-        if part.name in ("@", "*"):
-            unknown = Unknown("positional", shown)
-        else:
-            variable = self.state.variables.get(part.name)
-            value = variable.value if variable is not None else None
-            unknown = (
-                value.unknowns[0]
-                if isinstance(value, Text) and value.unknowns
-                else Unknown("branches", shown)
-            )
-        if part.prefix == "#":
-            return [Fragment(Piece(shown, span, unknown), True)]
-        return [Fragment(Piece(shown, span, unknown), False, True, element=span, many=True)]
-
-    def _slice(self, part: Parameter, items: list[Element], start: int, end: int) -> list[Element] | None:
-        offset, length, given, _ = self._bounds(start, end)
-        if offset is None or (given and length is None):
-            return None
-        variable = self.state.variables.get(part.name)
-        if variable is not None and isinstance(variable.value, dict) and not variable.associative:
-            keys = sorted(variable.value)
-            if offset < 0:
-                offset = (keys[-1] + 1 if keys else 0) + offset
-            chosen = [variable.value[key] for key in keys if key >= offset] if offset >= 0 else []
-        elif part.name in ("@", "*"):
-            zero = Element(self.state.zero, Span(self.source, part.start, part.end))
-            everything = [zero, *items]
-            low = offset if offset >= 0 else len(everything) + offset
-            head = everything[:low]
-            if any(item.many for item in head):
-                return None
-            chosen = everything[low:] if low >= 0 else []
-        else:
-            low = offset if offset >= 0 else len(items) + offset
-            chosen = items[low:] if low >= 0 else []
-        if given:
-            assert length is not None
-            if any(item.many for item in chosen[:length]):
-                return None
-            chosen = chosen[:length]
-        return chosen
-
-    def _elements(self, items: list[Element], part: Parameter, kind: str) -> list[Fragment]:
-        out: list[Fragment] = []
-        separate = kind == "@" or not part.quoted
-        for number, item in enumerate(items):
-            if number:
-                if separate:
-                    out.append(BREAK)
-                else:
-                    separator = self._separator()
-                    if separator:
-                        out.append(Fragment(Piece(separator, Span(self.source, part.start, part.end)), True))
-            if part.quoted and separate:
-                out.append(QUOTES._replace(element=item.span))
-            many = item.many and separate
-            out.extend(
-                Fragment(piece, part.quoted, not part.quoted, element=item.span, many=many)
-                for piece in item.text.pieces
-            )
-        if items and part.quoted and not separate:
-            out.append(QUOTES)
-        return out
-
-
-def _is_list(part: Parameter, expansion: Expansion, kinds: bytes = b"@*") -> bool:
-    if part.subscript is None:
-        return part.name.encode() in kinds and part.prefix != "!"
-    raw = expansion.source.data[part.subscript[0] : part.subscript[1]]
-    return len(raw) == 1 and raw in kinds and (part.prefix != "!" or kinds == b"@")
 
 
 def _with_assumption(

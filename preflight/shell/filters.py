@@ -9,68 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from preflight.patterns import pattern as lazy_pattern
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
 from preflight.shell.lexer import unescape
-from preflight.shell.pattern import is_cheap
-
-Read = Callable[[str], "str | None"]
-Result = tuple[str, int] | None
-Filter = Callable[[list[str], "str | None", Read], Result]
+from preflight.shell.operands import (
+    Filter,
+    Read,
+    Result,
+    join_lines,
+    read_operands,
+    read_options,
+    split_lines,
+)
+from preflight.shell.regular import awk, grep, sed
 
 MAXIMUM_OUTPUT = 200_000
-
-
-def _options(arguments: list[str], valued: str) -> tuple[dict[str, str], list[str]] | None:
-    """Short options (those in `valued` take a value) and operands; None for long ones."""
-    options: dict[str, str] = {}
-    operands: list[str] = []
-    at = 0
-    while at < len(arguments):
-        argument = arguments[at]
-        if argument == "--":
-            operands += arguments[at + 1 :]
-            break
-        if argument.startswith("--"):
-            return None
-        if argument.startswith("-") and len(argument) > 1:
-            for number, letter in enumerate(argument[1:], 1):
-                if letter in valued:
-                    value = argument[number + 1 :]
-                    if not value:
-                        at += 1
-                        if at >= len(arguments):
-                            return None
-                        value = arguments[at]
-                    if letter in options:
-                        return None
-                    options[letter] = value
-                    break
-                options[letter] = ""
-        else:
-            operands.append(argument)
-        at += 1
-    return options, operands
-
-
-def _input(operands: list[str], given: str | None, read: Read) -> str | None:
-    if not operands:
-        return given
-    texts = [given if path == "-" else read(path) for path in operands]
-    return (
-        None if any(text is None for text in texts) else "".join(text for text in texts if text is not None)
-    )
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _joined(lines: list[str]) -> str:
-    return "".join(line + "\n" for line in lines)
 
 
 def _ranges(text: str) -> Callable[[int], bool] | None:
@@ -86,17 +38,17 @@ def _ranges(text: str) -> Callable[[int], bool] | None:
 
 
 def cut(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options(arguments, "dfcb")
+    parsed = read_options(arguments, "dfcb")
     if parsed is None:
         return None
     options, operands = parsed
-    text = _input(operands, given, read)
+    text = read_operands(operands, given, read)
     which = options.get("f") or options.get("c") or options.get("b")
     chosen = _ranges(which) if which else None
     if text is None or chosen is None or set(options) - set("dfcbs"):
         return None
     out = []
-    for line in _lines(text):
+    for line in split_lines(text):
         if "f" in options:
             separator = options.get("d", "\t")
             if separator not in line:
@@ -107,7 +59,7 @@ def cut(arguments: list[str], given: str | None, read: Read) -> Result:
             out.append(separator.join(f for n, f in enumerate(fields, 1) if chosen(n)))
         else:
             out.append("".join(c for n, c in enumerate(line, 1) if chosen(n)))
-    return _joined(out), 0
+    return join_lines(out), 0
 
 
 _TR_CLASSES = {
@@ -165,7 +117,7 @@ def tr(arguments: list[str], given: str | None, read: Read) -> Result:
 def _count(arguments: list[str]) -> tuple[str, list[str]] | None:
     if arguments and re.fullmatch(r"-\d+", arguments[0]):
         return arguments[0][1:], arguments[1:]
-    parsed = _options(arguments, "n")
+    parsed = read_options(arguments, "n")
     if parsed is None or set(parsed[0]) - {"n"}:
         return None
     return parsed[0].get("n", "10"), parsed[1]
@@ -181,7 +133,7 @@ def head(arguments: list[str], given: str | None, read: Read) -> Result:
     ):
         return given[: int(arguments[1])], 0
     counted = _count(arguments)
-    text = _input(counted[1], given, read) if counted and len(counted[1]) < 2 else None
+    text = read_operands(counted[1], given, read) if counted and len(counted[1]) < 2 else None
     if counted is None or text is None or not re.fullmatch(r"-?\d+", counted[0]):
         return None
     count = int(counted[0])
@@ -191,7 +143,7 @@ def head(arguments: list[str], given: str | None, read: Read) -> Result:
 
 def tail(arguments: list[str], given: str | None, read: Read) -> Result:
     counted = _count(arguments)
-    text = _input(counted[1], given, read) if counted and len(counted[1]) < 2 else None
+    text = read_operands(counted[1], given, read) if counted and len(counted[1]) < 2 else None
     if counted is None or text is None or not re.fullmatch(r"\+?\d+", counted[0]):
         return None
     lines = text.splitlines(keepends=True)
@@ -202,11 +154,11 @@ def tail(arguments: list[str], given: str | None, read: Read) -> Result:
 
 
 def wc(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options(arguments, "")
+    parsed = read_options(arguments, "")
     if parsed is None or len(parsed[0]) != 1:
         return None
     options, operands = parsed
-    text = _input(operands, given, read)
+    text = read_operands(operands, given, read)
     if text is None or len(operands) > 1:
         return None
     letter = next(iter(options))
@@ -269,196 +221,23 @@ def bc(arguments: list[str], given: str | None, read: Read) -> Result:
     if given is None or arguments or not re.fullmatch(r"[-+*/%()\d\s]+", given) or re.search(r"\b0\d", given):
         return None
     out = []
-    for line in _lines(given):
+    for line in split_lines(given):
         value = _calculate(line)
         if value is None or abs(value) >= 2**62:
             return None
         out.append(str(value))
-    return _joined(out), 0
-
-
-def _basic(expression: str) -> str | None:
-    """A POSIX basic expression in Python's spelling."""
-    out, at = [], 0
-    while at < len(expression):
-        two = expression[at : at + 2]
-        character = expression[at]
-        if character == "\\" and len(two) == 2:
-            if two[1] in "(){}|+?":
-                out.append(two[1])
-            else:
-                out.append(two)
-            at += 2
-            continue
-        if character == "[":
-            end = expression.find("]", at + 2)
-            if end < 0:
-                return None
-            out.append(_bracket(expression[at : end + 1]))
-            at = end + 1
-            continue
-        out.append("\\" + character if character in "(){}|+?" else character)
-        at += 1
-    return "".join(out)
-
-
-def _bracket(text: str) -> str:
-    return text.replace("\\", "\\\\") if "[:" not in text else text
-
-
-def _compile(expression: str, extended: bool, flags: int = 0, size: int = 2000) -> re.Pattern[str] | None:
-    if len(expression) > 300 or not is_cheap(expression, size):
-        return None
-    if "[:" in expression or re.search(r"\([^)]*[+*|][^)]*\)[+*{]", expression):
-        return None
-    translated = expression if extended else _basic(expression)
-    if translated is None:
-        return None
-    try:
-        return re.compile(translated, flags)
-    except (re.error, RecursionError, OverflowError):
-        return None
-
-
-_SUBSTITUTION = lazy_pattern(r"s(.)(.*)", re.S)
-
-
-def sed(arguments: list[str], given: str | None, read: Read) -> Result:
-    scripts: list[str] = []
-    others: list[str] = []
-    at = 0
-    while at < len(arguments):
-        if arguments[at] == "-e" and at + 1 < len(arguments):
-            scripts.append(arguments[at + 1])
-            at += 1
-        else:
-            others.append(arguments[at])
-        at += 1
-    parsed = _options(others, "")
-    if parsed is None:
-        return None
-    options, operands = parsed
-    if set(options) - set("Ern"):
-        return None
-    script = ";".join(scripts) if scripts else operands.pop(0) if operands else None
-    text = _input(operands, given, read)
-    if script is None or text is None:
-        return None
-    if "n" in options:
-        found = re.fullmatch(r"(\d+)(?:,(\d+|\$))?p", script)
-        if not found:
-            return None
-        lines = _lines(text)
-        high = len(lines) if found[2] == "$" else int(found[2] or found[1])
-        return _joined(lines[int(found[1]) - 1 : high]), 0
-    commands = [part.strip() for part in re.split(r";(?=\s*s\W)", script)]
-    lines = _lines(text)
-    for command in commands:
-        changed = _substitute_lines(command, lines, "E" in options or "r" in options)
-        if changed is None:
-            return None
-        lines = changed
-    out = _joined(lines)
-    return (out if text.endswith("\n") or not out else out[:-1]), 0
-
-
-def _substitute_lines(command: str, lines: list[str], extended: bool) -> list[str] | None:
-    found = _SUBSTITUTION.fullmatch(command)
-    if not found:
-        return None
-    fields: list[str] = []
-    separator, current, rest = found[1], "", found[2]
-    at = 0
-    while at < len(rest):
-        if rest[at] == "\\" and at + 1 < len(rest):
-            current += rest[at + 1] if rest[at + 1] == separator else rest[at : at + 2]
-            at += 2
-        elif rest[at] == separator and len(fields) < 2:
-            fields.append(current)
-            current, at = "", at + 1
-        else:
-            current += rest[at]
-            at += 1
-    if len(fields) != 2 or not re.fullmatch("[gI]*", current):
-        return None
-    longest = max((len(line) for line in lines), default=0)
-    matcher = _compile(fields[0], extended, re.I if "I" in current else 0, longest)
-    if matcher is None or re.search(r"\\[^\d\\/&n.]", fields[1]):
-        return None
-    by = re.sub(r"(\\.)|&", lambda m: m[1] or r"\g<0>", fields[1]).replace(r"\&", "&").replace(r"\/", "/")
-    by = by.replace(r"\.", ".")
-    return [matcher.sub(by, line, count=0 if "g" in current else 1) for line in lines]
-
-
-def grep(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options(arguments, "em")
-    if parsed is None:
-        return None
-    options, operands = parsed
-    if set(options) - set("eEFPqcoviwh"):
-        return None
-    pattern = options["e"] if "e" in options else operands.pop(0) if operands else None
-    text = _input(operands, given, read) if len(operands) < 2 else None
-    if pattern is None or text is None:
-        return None
-    flags = re.I if "i" in options else 0
-    if "F" in options:
-        matcher: re.Pattern[str] | None = re.compile(re.escape(pattern), flags)
-    elif "P" in options and ("\\K" in pattern or len(pattern) > 200):
-        return None
-    else:
-        longest = max((len(line) for line in _lines(text)), default=0)
-        matcher = _compile(pattern, "E" in options or "P" in options, flags, longest)
-    if matcher is None:
-        return None
-    if "w" in options:
-        matcher = re.compile(rf"(?<!\w)(?:{matcher.pattern})(?!\w)", flags)
-    lines = [line for line in _lines(text) if bool(matcher.search(line)) != ("v" in options)]
-    status = 0 if lines else 1
-    if "q" in options:
-        return "", status
-    if "c" in options:
-        return f"{len(lines)}\n", status
-    if "o" in options:
-        return _joined([m[0] for line in lines for m in matcher.finditer(line) if m[0]]), status
-    return _joined(lines), status
-
-
-_AWK = lazy_pattern(r"\s*(?:NR\s*==\s*(\d+)\s*)?\{\s*print\s*(?:\$(\d+|NF))?\s*;?\s*\}\s*")
-
-
-def awk(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options(arguments, "Fv")
-    if parsed is None or set(parsed[0]) - {"F"} or not parsed[1]:
-        return None
-    options, operands = parsed
-    found = _AWK.fullmatch(operands[0])
-    text = _input(operands[1:], given, read)
-    separator = options.get("F")
-    if not found or text is None or (separator is not None and len(separator) > 1):
-        return None
-    out = []
-    for number, line in enumerate(_lines(text), 1):
-        if found[1] and number != int(found[1]):
-            continue
-        if not found[2] or found[2] == "0":
-            out.append(line)
-            continue
-        fields = line.split() if separator in (None, " ") else line.split(separator)
-        at = len(fields) if found[2] == "NF" else int(found[2])
-        out.append(fields[at - 1] if 0 < at <= len(fields) else "")
-    return _joined(out), 0
+    return join_lines(out), 0
 
 
 def sort(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options(arguments, "")
+    parsed = read_options(arguments, "")
     if parsed is None or set(parsed[0]) - set("nru"):
         return None
     options, operands = parsed
-    text = _input(operands, given, read)
+    text = read_operands(operands, given, read)
     if text is None or not text.isascii():
         return None
-    lines = _lines(text)
+    lines = split_lines(text)
     if "n" in options:
         if not all(re.fullmatch(r"-?\d+", line) for line in lines):
             return None
@@ -471,35 +250,37 @@ def sort(arguments: list[str], given: str | None, read: Read) -> Result:
         return None
     if "u" in options:
         lines = list(dict.fromkeys(lines))
-    return _joined(lines[::-1] if "r" in options else lines), 0
+    return join_lines(lines[::-1] if "r" in options else lines), 0
 
 
 def uniq(arguments: list[str], given: str | None, read: Read) -> Result:
     if arguments or given is None:
         return None
     out: list[str] = []
-    for line in _lines(given):
+    for line in split_lines(given):
         if not out or out[-1] != line:
             out.append(line)
-    return _joined(out), 0
+    return join_lines(out), 0
 
 
 def rev(arguments: list[str], given: str | None, read: Read) -> Result:
-    return None if arguments or given is None else (_joined([line[::-1] for line in _lines(given)]), 0)
+    return (
+        None if arguments or given is None else (join_lines([line[::-1] for line in split_lines(given)]), 0)
+    )
 
 
 def tac(arguments: list[str], given: str | None, read: Read) -> Result:
-    text = _input(arguments, given, read)
-    return None if text is None else (_joined(_lines(text)[::-1]), 0)
+    text = read_operands(arguments, given, read)
+    return None if text is None else (join_lines(split_lines(text)[::-1]), 0)
 
 
 def paste(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = _options(arguments, "d")
+    parsed = read_options(arguments, "d")
     if parsed is None or "s" not in parsed[0] or set(parsed[0]) - set("sd"):
         return None
-    text = _input(parsed[1], given, read)
+    text = read_operands(parsed[1], given, read)
     separator = parsed[0].get("d", "\t")
-    return None if text is None or len(separator) != 1 else (separator.join(_lines(text)) + "\n", 0)
+    return None if text is None or len(separator) != 1 else (separator.join(split_lines(text)) + "\n", 0)
 
 
 def xargs(arguments: list[str], given: str | None, read: Read) -> Result:

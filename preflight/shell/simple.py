@@ -14,13 +14,14 @@ from preflight.shell.call import Call, brief
 from preflight.shell.calls import call_function
 from preflight.shell.declare import apply_assignment, declare
 from preflight.shell.ends import UnreadableError
-from preflight.shell.expand import Expansion, StopError
+from preflight.shell.expand import Expansion
 from preflight.shell.lexer import DECLARATIONS
 from preflight.shell.parts import Simple, Token
 from preflight.shell.pieces import EMPTY
 from preflight.shell.redirect import find_sink, read_input, store_output
 from preflight.shell.state import ExhaustedError, Flow, Question, State, Variable
 from preflight.shell.statements import Broken
+from preflight.shell.stop import StopError
 from preflight.shell.syntax import Syntax
 from preflight.source import Span
 from preflight.values import Text, Unknown
