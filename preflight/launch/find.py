@@ -24,7 +24,7 @@ from preflight.launch.scheduler import scheduler_variables
 from preflight.launch.slips import notice_options
 from preflight.launch.start import is_python, is_starter, list_flags, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
-from preflight.launch.synopses import BASH
+from preflight.launch.synopses.launchers import BASH
 from preflight.launch.together import compare_launches
 from preflight.launch.topology import measure
 from preflight.record import NamedTuple

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from preflight.execution import Related, Remark, Word
 from preflight.launch.model import Header, Setting
 from preflight.launch.options import Given, Grammar, declare, parse_options
-from preflight.launch.synopses import SBATCH
+from preflight.launch.synopses.schedulers import SBATCH
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span

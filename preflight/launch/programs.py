@@ -11,22 +11,10 @@ from __future__ import annotations
 from typing import Literal
 
 from preflight.launch.options import Grammar, declare
-from preflight.launch.synopses import (
-    APPTAINER,
-    CONDA,
-    CONTAINER,
-    MPI,
-    NSYS,
-    PIXI,
-    POETRY,
-    QSUB,
-    RESILIENT,
-    SBATCH,
-    SRUN,
-    SSH,
-    TORCHRUN,
-    UV,
-)
+from preflight.launch.synopses.containers import APPTAINER, CONTAINER
+from preflight.launch.synopses.launchers import RESILIENT, TORCHRUN
+from preflight.launch.synopses.schedulers import MPI, QSUB, SBATCH, SRUN
+from preflight.launch.synopses.tools import CONDA, NSYS, PIXI, POETRY, SSH, UV
 from preflight.record import NamedTuple
 
 Passing = Literal[

@@ -13,7 +13,7 @@ from preflight.launch.command import Environment
 from preflight.launch.model import Layer
 from preflight.launch.options import Parsed, declare, known_prefix, parse_options
 from preflight.launch.programs import RUNNERS, STARTERS, Starter
-from preflight.launch.synopses import PYTHON
+from preflight.launch.synopses.launchers import PYTHON
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.values import Text

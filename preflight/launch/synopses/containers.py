@@ -1,0 +1,140 @@
+"""Containers: docker and its like, apptainer and singularity."""
+
+from __future__ import annotations
+
+CONTAINER = """
+--add-host VALUE
+--annotation VALUE
+-a --attach VALUE
+--blkio-weight VALUE
+--cap-add VALUE
+--cap-drop VALUE
+--cgroup-parent VALUE
+--cgroupns VALUE
+--cidfile VALUE
+--cpu-period VALUE
+--cpu-quota VALUE
+--cpu-shares VALUE
+-c VALUE
+--cpus VALUE
+--cpuset-cpus VALUE
+--cpuset-mems VALUE
+-d --detach
+--detach-keys VALUE
+--device VALUE
+--device-cgroup-rule VALUE
+--dns VALUE
+--domainname VALUE
+--entrypoint VALUE
+-e --env VALUE
+--env-file VALUE
+--env-host
+--expose VALUE
+--gpus VALUE
+--group-add VALUE
+-h --hostname VALUE
+--health-cmd VALUE
+--init
+-i --interactive
+--ip VALUE
+--ipc VALUE
+--isolation VALUE
+-l --label VALUE
+--label-file VALUE
+--link VALUE
+--log-driver VALUE
+--log-opt VALUE
+--mac-address VALUE
+-m --memory VALUE
+--memory-swap VALUE
+--memory-swappiness VALUE
+--mount VALUE
+--name VALUE
+--net --network VALUE
+--network-alias VALUE
+--no-healthcheck
+--oom-kill-disable
+--oom-score-adj VALUE
+--pid VALUE
+--pids-limit VALUE
+--platform VALUE
+--privileged
+-p --publish VALUE
+-P --publish-all
+--pull VALUE
+-q --quiet
+--read-only
+--restart VALUE
+--rm
+--runtime VALUE
+--security-opt VALUE
+--shm-size VALUE
+--sig-proxy [=VALUE]
+--stop-signal VALUE
+--stop-timeout VALUE
+--storage-opt VALUE
+--sysctl VALUE
+--tmpfs VALUE
+-t --tty
+--ulimit VALUE
+-u --user VALUE
+--userns VALUE
+--uts VALUE
+-v --volume VALUE
+--volume-driver VALUE
+--volumes-from VALUE
+-w --workdir VALUE
+"""
+
+APPTAINER = """
+--add-caps VALUE
+--app VALUE
+--apply-cgroups VALUE
+-B --bind VALUE
+-e --cleanenv
+--compat
+-c --contain
+-C --containall
+--cpus VALUE
+--cwd --pwd VALUE
+--disable-cache
+--dns VALUE
+--docker-host VALUE
+--drop-caps VALUE
+--env VALUE
+--env-file VALUE
+-f --fakeroot
+--fusemount VALUE
+-H --home VALUE
+--hostname VALUE
+-i --ipc
+--keep-privs
+--memory VALUE
+--mount VALUE
+-n --net
+--network VALUE
+--network-args VALUE
+--no-eval
+--no-home
+--no-init
+--no-mount VALUE
+--no-privs
+--no-umask
+--nv
+--nvccli
+-o --overlay VALUE
+-p --pid
+--rocm
+-S --scratch VALUE
+--security VALUE
+--sharens
+-u --userns
+--uts
+-W --workdir VALUE
+-w --writable
+--writable-tmpfs
+-q --quiet
+-s --silent
+-d --debug
+-v --verbose
+"""

@@ -1,0 +1,229 @@
+"""Schedulers and MPI: srun, sbatch, qsub, mpirun."""
+
+from __future__ import annotations
+
+SRUN = """
+-A --account VALUE
+-a --array VALUE
+-b --begin VALUE
+-c --cpus-per-task VALUE
+-C --constraint VALUE
+-d --dependency VALUE
+-D --chdir VALUE
+-e --error VALUE
+-E --preserve-env
+-G --gpus VALUE
+-H --hold
+-i --input VALUE
+-I --immediate [=VALUE]
+-J --job-name VALUE
+-k --no-kill [=VALUE]
+-K --kill-on-bad-exit [=VALUE]
+-l --label
+-L --licenses VALUE
+-m --distribution VALUE
+-M --clusters VALUE
+-n --ntasks VALUE
+-N --nodes VALUE
+-o --output VALUE
+-O --overcommit
+-p --partition VALUE
+-q --qos VALUE
+-Q --quiet
+-r --relative VALUE
+-s --oversubscribe
+-S --core-spec VALUE
+-t --time VALUE
+-T --threads VALUE
+-u --unbuffered
+-v --verbose
+-V --version
+-w --nodelist VALUE
+-W --wait VALUE
+-x --exclude VALUE
+-X --disable-status
+-Z --no-allocate
+-F --nodefile VALUE
+-B --extra-node-info VALUE
+-h --help
+--share --oversubscribe
+--workdir --chdir VALUE
+--accel-bind VALUE
+--acctg-freq VALUE
+--bb VALUE
+--bbf VALUE
+--bcast [=VALUE]
+--bcast-exclude VALUE
+--cluster-constraint VALUE
+--comment VALUE
+--compress [=VALUE]
+--container VALUE
+--container-id VALUE
+--container-image VALUE
+--container-mounts VALUE
+--container-name VALUE
+--container-workdir VALUE
+--container-save VALUE
+--container-env VALUE
+--container-mount-home
+--no-container-mount-home
+--container-writable
+--container-readonly
+--container-remap-root
+--no-container-remap-root
+--container-entrypoint
+--no-container-entrypoint
+--container-entrypoint-log
+--contiguous
+--core-spec VALUE
+--cores-per-socket VALUE
+--cpu-bind VALUE
+--cpu_bind --cpu-bind VALUE
+--cpu-freq VALUE
+--cpus-per-gpu VALUE
+--deadline VALUE
+--debugger-test
+--delay-boot VALUE
+--epilog VALUE
+--exact
+--exclusive [=VALUE]
+--export VALUE
+--export-file VALUE
+--external
+--extra VALUE
+--get-user-env [=VALUE]
+--gid VALUE
+--gpu-bind VALUE
+--gpu-freq VALUE
+--gpus-per-node VALUE
+--gpus-per-socket VALUE
+--gpus-per-task VALUE
+--gres VALUE
+--gres-flags VALUE
+--het-group VALUE
+--pack-group --het-group VALUE
+--hint VALUE
+--ignore-pbs
+--interactive
+--jobid VALUE
+--kill-on-invalid-dep VALUE
+--mail-type VALUE
+--mail-user VALUE
+--mcs-label VALUE
+--mem VALUE
+--mem-bind VALUE
+--mem_bind --mem-bind VALUE
+--mem-per-cpu VALUE
+--mem-per-gpu VALUE
+--mincpus VALUE
+--mpi VALUE
+--msg-timeout VALUE
+--multi-prog
+--network VALUE
+--nice [=VALUE]
+--no-bell
+--no-requeue
+--ntasks-per-core VALUE
+--ntasks-per-gpu VALUE
+--ntasks-per-node VALUE
+--tasks-per-node --ntasks-per-node VALUE
+--ntasks-per-socket VALUE
+--ntasks-per-tres VALUE
+--oom-kill-step [=VALUE]
+--open-mode VALUE
+--overlap
+--parsable
+--power VALUE
+--prefer VALUE
+--priority VALUE
+--profile VALUE
+--prolog VALUE
+--propagate [=VALUE]
+--pty [=VALUE]
+--quit-on-interrupt
+--reboot
+--requeue
+--reservation VALUE
+--resv-ports [=VALUE]
+--segment VALUE
+--send-libs [=VALUE]
+--signal VALUE
+--slurmd-debug VALUE
+--sockets-per-node VALUE
+--spank VALUE
+--spread-job
+--stepmgr
+--switches VALUE
+--task-epilog VALUE
+--task-prolog VALUE
+--test-only
+--thread-spec VALUE
+--threads-per-core VALUE
+--time-min VALUE
+--tmp VALUE
+--tres-bind VALUE
+--tres-per-task VALUE
+--uid VALUE
+--usage
+--use-min-nodes
+--wait-all-nodes VALUE
+--wait-for-switch VALUE
+--wckey VALUE
+--whole
+--x11 [=VALUE]
+"""
+
+SBATCH = SRUN.replace("-W --wait VALUE", "-W --wait") + "--wrap VALUE\n--batch VALUE\n"
+
+QSUB = "\n".join(f"-{letter} VALUE" for letter in "NlqAjoevPWmMrSkapCcu") + "\n-V\n-I\n-X\n-h\n-z"
+
+MPI = """
+-n -c --n -np --np VALUE
+-N -npernode --npernode -ppn --ppn VALUE
+-npersocket --npersocket VALUE
+-H -host --host -hosts --hosts VALUE
+-hostfile -machinefile --machinefile -f -default-hostfile --default-hostfile --hostfile VALUE
+-x --export VALUE
+-env -genv --genv VALUE VALUE
+--env --environment VALUE
+-genvlist -envlist --envlist VALUE
+-genvall -envall --envall
+-genvnone -envnone --envnone
+-mca -gmca --gmca --mca VALUE VALUE
+-bind-to --bind-to VALUE
+-map-by --map-by VALUE
+-rank-by --rank-by VALUE
+-wd -wdir --wdir VALUE
+-output-filename --output-filename VALUE
+-am --am VALUE
+-prefix --prefix VALUE
+-rf -rankfile --rankfile VALUE
+-tune --tune VALUE
+-pmi --pmi VALUE
+-iface --iface VALUE
+-launcher --launcher VALUE
+-cpu-set --cpu-set VALUE
+-d --depth VALUE
+--cpu-bind VALUE
+--mem-bind VALUE
+--gpu-bind VALUE
+--cc VALUE
+-timeout --timeout VALUE
+--report-state-on-timeout
+-ppr --ppr VALUE
+-oversubscribe --oversubscribe
+-nooversubscribe --nooversubscribe
+-use-hwthread-cpus --use-hwthread-cpus
+-bind-to-none --bind-to-none
+-bind-to-core --bind-to-core
+-tag-output --tag-output
+-timestamp-output --timestamp-output
+-report-bindings --report-bindings
+-display-map --display-map
+-display-allocation --display-allocation
+-allow-run-as-root --allow-run-as-root
+-pernode --pernode
+-prepend-rank -l --prepend-rank
+-q --quiet
+-v --verbose
+"""
