@@ -8,28 +8,27 @@ follow what it cannot read, what lies outside the allowed folders, and scripts t
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from preflight.execution import CodeConfiguration, Context, Script, Word
-from preflight.launch.command import Command, begin_command, pass_environment, take_assignments
+from preflight.execution import Context, Script, Word
+from preflight.launch.build import build_code_launch, build_launch, build_unknown_launch
+from preflight.launch.command import Command, begin_command
 from preflight.launch.header import read_header
-from preflight.launch.model import Header, Launch, Launcher, Layer, Number, Setting
+from preflight.launch.model import Header, Launch, Layer
 from preflight.launch.notice import notice
-from preflight.launch.options import Parsed, cover, known_prefix, parse_options
+from preflight.launch.options import Grammar, Parsed, cover, declare, known_prefix, parse_options
+from preflight.launch.peeling import Peeled, base_name, is_command, peel_wrapper
 from preflight.launch.ports import Listener
-from preflight.launch.programs import SHELLS, WRAPPERS, Wrapper
+from preflight.launch.programs import SHELLS, WRAPPERS
 from preflight.launch.scheduler import scheduler_variables
-from preflight.launch.slips import notice_options
-from preflight.launch.start import is_python, is_starter, list_flags, read_start
+from preflight.launch.start import is_python, is_starter, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
 from preflight.launch.synopses.launchers import BASH
 from preflight.launch.together import compare_launches
-from preflight.launch.topology import measure
 from preflight.record import NamedTuple
-from preflight.source import Source, Span
-from preflight.values import Text, Unknown
+from preflight.source import Source
+from preflight.values import Text
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""
@@ -99,13 +98,15 @@ class _Search:
             if name is None:
                 begin = next((i for i, w in enumerate(command.words) if i and is_command(w)), None)
                 if begin is None:
-                    yield from self.unknown_command(command)
+                    unknown = build_unknown_launch(self.source, command, self.context)
+                    if unknown is not None:
+                        yield unknown
                     return
                 layer = Layer("unknown", {}, cover(command.words[:begin]))
                 command = command._replace(words=command.words[begin:], layers=(*command.layers, layer))
                 continue
             if is_starter(command.words) or is_python(name) or name.endswith(".py"):
-                yield from self.start(command, name)
+                yield from self.start(command)
                 return
             if name in SHELLS:
                 yield from self.run_shell(command)
@@ -117,65 +118,21 @@ class _Search:
             if wrapper is None:
                 yield from self.run_file(command)
                 return
-            after = self.unwrap(command, wrapper)
-            if isinstance(after, Command):
-                command = after
-                continue
-            yield from after
-            return
+            peeled = peel_wrapper(command, wrapper, self.context)
+            if peeled is None or peeled.kind != "command":
+                yield from self.run_peeled(peeled)
+                return
+            command = peeled.command
 
-    def unwrap(self, command: Command, wrapper: Wrapper) -> Command | Iterable[Launch]:
-        """Behind one wrapper: the inner command, or the launches of the text or script that it runs."""
-        words = command.words[1:]
-        if wrapper.subcommands:
-            at = next(
-                (i for i, w in enumerate(words) if not known_prefix(w.text).startswith("-")), len(words)
-            )
-            if at == len(words) or words[at].text.value not in wrapper.subcommands:
-                return ()
-            words = words[at + 1 :]
-        if wrapper.kind == "ray":
-            if not words or words[0].text.value != "submit":
-                return ()
-            words = words[1:]
-        if wrapper.kind == "nice" and words and re.fullmatch(r"-\d+", known_prefix(words[0].text)):
-            words = words[1:]
-        parsed = parse_options(words, wrapper.grammar, is_command)
-        rest, environment = parsed.rest, command.environment
-        if wrapper.kind == "command" and "describe" in parsed.settings:
+    def run_peeled(self, peeled: Peeled | None) -> Iterable[Launch]:
+        """The text or the batch script that a wrapper runs."""
+        if peeled is None:
             return ()
-        options = parsed.settings
-        if wrapper.kind == "docker" and command.words[1].text.value == "exec":
-            options["subcommand"] = Setting("subcommand", command.words[1].text, command.words[1].span)
-        behind = len(command.words) - len(parsed.rest)
-        layer = Layer(wrapper.kind, options, command.words[0].span, command.words[:behind])
-        inner = command._replace(layers=(*command.layers, layer), environment=environment)
-        inner = pass_environment(inner, wrapper, parsed, self.context)
-        if wrapper.kind == "env" and (split := parsed.settings.get("split_string")) and split.text:
-            return self.run_text(inner, join_words((Word(split.text, split.span), *rest)))
-        if wrapper.assignments:
-            rest, changed = take_assignments(rest, inner.environment)
-            inner = inner._replace(environment=changed)
-        rest = skip_operands(rest, wrapper.operands)
-        if (
-            wrapper.kind == "uv"
-            and rest
-            and (known_prefix(rest[0].text).endswith(".py") or "module" in parsed.settings)
-        ):
-            rest = python_words(rest, "module" in parsed.settings, command.words[0].span)
-        if wrapper.kind == "docker" and (entry := parsed.settings.get("entrypoint")) and entry.text:
-            rest = (Word(entry.text, entry.span), *rest)
-        if wrapper.inner == "shell":
-            return self.run_text(inner._replace(directory=None), join_words(rest))
-        if wrapper.inner == "script":
-            return self.submit(inner._replace(words=rest), parsed)
-        if wrapper.kind == "ray" and len(rest) == 1:
-            return self.run_text(inner, rest[0].text)
-        if rest and known_prefix(rest[0].text) == "--":
-            rest = rest[1:]
-        return inner._replace(words=rest)
+        if peeled.kind == "text":
+            return self.run_text(peeled.command, peeled.text)
+        return self.submit(peeled.command, peeled.options)
 
-    def start(self, command: Command, name: str) -> Iterable[Launch]:
+    def start(self, command: Command) -> Iterable[Launch]:
         """A launcher or python itself."""
         start = read_start(command.words)
         if start is None:
@@ -185,57 +142,7 @@ class _Search:
             return self.run_python(command, text) if text is not None else ()
         if command.handed_to is None and not start.is_launch(command.layers, command.environment):
             return ()
-        launcher = measure(start, command, self.context)
-        return (
-            Launch(
-                source=self.source,
-                span=place_command(command, start.command),
-                launcher=launcher,
-                command=start.command,
-                program=start.program,
-                argv=start.argv,
-                environment=command.environment,
-                conditions=command.conditions,
-                wrappers=command.layers,
-                header=command.header,
-                open=tuple(dict.fromkeys(u for word in start.argv if word.many for u in word.text.unknowns)),
-                remarks=(*command.remarks, *notice_options(start, not command.conditions)),
-                closed_environment=command.handed_to is None
-                and (self.context.closed_environment or command.closed),
-                directory=command.directory,
-                module=start.module,
-                lost={name: pair for name, pair in command.lost.items() if name not in command.environment},
-            ),
-        )
-
-    def unknown_command(self, command: Command) -> Iterable[Launch]:
-        """An unknown word in the place of the launcher, in front of a program with flags that only a training has."""
-        words = command.words
-        at = next((i for i, w in enumerate(words) if i and known_prefix(w.text).endswith(".py")), None)
-        if at is None or not list_flags(words[at + 1 :]):
-            return ()
-        unknown = words[0].text.unknowns[0]
-        number = Number(None, "launcher", words[0].span, unknown, (), words[0].text.display())
-        launcher = Launcher("unknown", number, number, number, {}, words[0].span)
-        argv = words[at + 1 :]
-        return (
-            Launch(
-                self.source,
-                command.span,
-                launcher,
-                words,
-                words[at],
-                argv,
-                command.environment,
-                command.conditions,
-                command.layers,
-                command.header,
-                tuple(dict.fromkeys(u for word in argv if word.many for u in word.text.unknowns)),
-                command.remarks,
-                closed_environment=self.context.closed_environment or command.closed,
-                directory=command.directory,
-            ),
-        )
+        return (build_launch(self.source, command, start, self.context),)
 
     # Scripts inside.
 
@@ -359,77 +266,5 @@ class _Search:
         yield from self.search_script(inner.script, command, command.header)
 
 
-def base_name(word: Word) -> str | None:
-    """The name of a command without its folder; a folder need not be known."""
-    tail = word.text.display() if word.text.known else _known_tail(word.text)
-    if tail is None or word.many:
-        return None
-    return tail.rsplit("/", 1)[-1] or None
-
-
-def _known_tail(text: Text) -> str | None:
-    """What follows the last slash, where that is known (`$ROOT/bin/torchrun`)."""
-    tail = []
-    for piece in reversed(text.pieces):
-        if piece.unknown is not None:
-            return None
-        tail.append(piece.text)
-        if "/" in piece.text:
-            return "".join(reversed(tail))
-    return None
-
-
-def is_command(word: Word) -> bool:
-    """Whether a word names a launcher, a wrapper, a shell or python."""
-    name = base_name(word)
-    if name is None:
-        return False
-    return name in WRAPPERS or name in SHELLS or is_python(name) or is_starter((word,), loose=True)
-
-
-def skip_operands(words: tuple[Word, ...], count: int) -> tuple[Word, ...]:
-    """Leave out operands that stand in front of the inner command; one of unknown length may hold several."""
-    for _ in range(count):
-        if words and not is_command(words[0]):
-            words = words[1:]
-    return words
-
-
-def python_words(words: tuple[Word, ...], module: bool, span: Span) -> tuple[Word, ...]:
-    """The words of the python command that `uv run FILE` or `uv run -m MODULE` stands for."""
-    python = Word(Text.literal("python", Span(span.source, span.start, span.start)), span)
-    if module:
-        return (python, Word(Text.literal("-m", Span(span.source, span.start, span.start)), span), *words)
-    return (python, *words)
-
-
-def shell_grammar() -> Any:
-    from preflight.launch.options import declare
-
+def shell_grammar() -> Grammar:
     return declare(BASH, abbreviate=False)
-
-
-def place_command(command: Command, words: tuple[Word, ...]) -> Span:
-    """Where a launch stands: from the launcher to the last word, without the wrappers in front."""
-    whole, inner = command.span, cover(words)
-    if inner.source is whole.source and whole.start <= inner.start and inner.end <= whole.end:
-        return Span(whole.source, inner.start, whole.end)
-    return whole
-
-
-def build_code_launch(source: Source, configuration: CodeConfiguration, outer: Command | None) -> Launch:
-    """A configuration that code builds: nothing is known of how it is started."""
-    unknown = Unknown("code", "the launcher")
-    number = Number(None, "launcher", configuration.span, unknown)
-    return Launch(
-        source=source,
-        span=configuration.span,
-        launcher=Launcher("code", number, number, number, {}, configuration.span),
-        command=(),
-        program=None,
-        argv=(),
-        environment=outer.environment if outer is not None else {},
-        conditions=(*(outer.conditions if outer is not None else ()), *configuration.conditions),
-        open=configuration.open,
-        configuration=configuration,
-    )
