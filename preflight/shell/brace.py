@@ -10,7 +10,7 @@ import itertools
 import re
 
 from preflight.patterns import pattern
-from preflight.shell.parts import Literal, Part
+from preflight.shell.parts import Literal, Parameter, Part
 
 MAXIMUM_WORDS = 4096
 
@@ -117,7 +117,12 @@ def _sequence(inside: Items) -> list[Items] | None:
     if numeric and any(re.match(r"-?0\d", text) for text in (low, high)):
         width = max(len(low), len(high))
     texts = [f"{value:0{width}d}" if numeric else chr(value) for value in values]
-    return [[(Literal(start, end, text, not numeric and not text.isalnum()), start, end)] for text in texts]
+    return [[(_item(c, start, end), start, end) for c in text] for text in texts]
+
+
+def _item(character: str, start: int, end: int) -> Item:
+    """Characters between the letters, as in `{Z..a}`, have no meaning of their own."""
+    return character if character.isalnum() or character == "-" else Literal(start, end, character, True)
 
 
 def _join(items: Items) -> tuple[Part, ...]:
@@ -128,8 +133,23 @@ def _join(items: Items) -> tuple[Part, ...]:
             out.append(item)
             continue
         last = out[-1] if out else None
-        if isinstance(last, Literal) and not last.quoted and last.end == start:
+        if isinstance(last, Parameter) and _goes_on(last, item):
+            out[-1] = Parameter(last.start, last.end, last.quoted, last.name + item)
+        elif isinstance(last, Literal) and not last.quoted and start in (last.start, last.end):
             out[-1] = Literal(last.start, end, last.text + item, False)
         else:
             out.append(Literal(start, end, item, False))
     return tuple(out)
+
+
+def _goes_on(parameter: Parameter, character: str) -> bool:
+    """Braces are expanded before names are read: `$N{1,2}` is `$N1 $N2`."""
+    bare = not parameter.operator and not parameter.prefix and parameter.subscript is None
+    word = character == "_" or (character.isascii() and character.isalnum())
+    return (
+        word and bare and not parameter.quoted and parameter.name.isidentifier() and not _in_braces(parameter)
+    )
+
+
+def _in_braces(parameter: Parameter) -> bool:
+    return parameter.end - parameter.start > len(parameter.name) + 1
