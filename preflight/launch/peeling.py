@@ -90,6 +90,10 @@ def complete_words(
     entry = parsed.settings.get("entrypoint")
     if wrapper.kind == "docker" and entry is not None and entry.text is not None:
         return (Word(entry.text, entry.span), *rest)
+    if wrapper.kind == "kubectl":
+        # Options may stand behind the pod; the command stands behind `--`.
+        at = next((i for i, word in enumerate(rest) if word.text.value == "--"), -1)
+        return rest[at + 1 :]
     return rest[1:] if rest and known_prefix(rest[0].text) == "--" else rest
 
 

@@ -14,7 +14,7 @@ from preflight.launch.options import Grammar, declare
 from preflight.launch.synopses.containers import APPTAINER, CONTAINER
 from preflight.launch.synopses.launchers import RESILIENT, TORCHRUN
 from preflight.launch.synopses.schedulers import MPI, QSUB, SBATCH, SRUN
-from preflight.launch.synopses.tools import CONDA, NSYS, PIXI, POETRY, SSH, UV
+from preflight.launch.synopses.tools import CONDA, KUBECTL, NSYS, PIXI, POETRY, PY_SPY, SCREEN, SSH, TMUX, UV
 from preflight.record import NamedTuple
 
 Passing = Literal[
@@ -118,6 +118,19 @@ _wrap("sudo", Wrapper("sudo", """
 """, assignments=True))  # fmt: skip
 _wrap("flock", Wrapper("flock", "-s --shared\n-x --exclusive\n-n --nonblock\n-w --timeout VALUE\n-o --close",
                        operands=1))  # fmt: skip
+_wrap("kubectl", Wrapper("kubectl", KUBECTL, ("exec",), operands=1, passing="drop"))
+_wrap("screen", Wrapper("screen", SCREEN))
+_wrap("tmux", Wrapper("tmux", TMUX, ("new-session", "new", "new-window", "neww"), inner="shell"))
+_wrap(
+    "strace ltrace",
+    Wrapper("tracer", "-f --follow-forks\n-o --output VALUE\n-e --trace VALUE\n-s --string-limit VALUE"),
+)
+_wrap(
+    "gdb cuda-gdb",
+    Wrapper("debugger", "--args\n--batch\n-q --quiet\n-ex VALUE\n-x --command VALUE", single=True),
+)
+_wrap("compute-sanitizer cuda-memcheck", Wrapper("sanitizer", "--tool VALUE\n--log-file VALUE\n--save VALUE"))
+_wrap("py-spy", Wrapper("profiler", PY_SPY, ("record", "top")))
 _wrap("nsys", Wrapper("nsys", NSYS, subcommands=("profile", "launch")))
 _wrap("ncu nv-nsight-cu-cli", Wrapper("ncu", """
 -o --export VALUE

@@ -56,6 +56,12 @@ P = "python pretrain_gpt.py --tensor-model-parallel-size 2"
         pytest.param(f"python -c \"import os; os.system('{T}')\"", id="python -c"),
         pytest.param(f"python - <<EOF\nimport subprocess\nsubprocess.run('{T}'.split())\nEOF", id="python -"),
         pytest.param(f"flock /tmp/lock {T}", id="flock"),
+        pytest.param(f"kubectl exec -it -n ml pod-0 -- {T}", id="kubectl"),
+        pytest.param(f"kubectl exec pod-0 -c main -- bash -c '{T}'", id="kubectl with a shell"),
+        pytest.param(f"screen -dmS run {T}", id="screen"),
+        pytest.param(f"tmux new-session -d -s run '{T}'", id="tmux"),
+        pytest.param(f"py-spy record -o out.svg -- {T}", id="py-spy"),
+        pytest.param(f"strace -f -o out {T}", id="strace"),
     ],
 )
 def test_wrappers_are_peeled(script: str) -> None:

@@ -166,3 +166,47 @@ PIXI = """
 -q --quiet
 -v --verbose
 """
+
+KUBECTL = """
+-c --container VALUE
+-n --namespace VALUE
+-i --stdin
+-t --tty
+-q --quiet
+-f --filename VALUE
+--context VALUE
+--kubeconfig VALUE
+--pod-running-timeout VALUE
+"""
+
+SCREEN = """
+-d --detach
+-m
+-D
+-S --session VALUE
+-L
+-Logfile --logfile VALUE
+-T VALUE
+-c VALUE
+-A
+"""
+
+TMUX = """
+-A
+-d --detach
+-D
+-P
+-s --session VALUE
+-n --window VALUE
+-c --directory VALUE
+-e --environment VALUE
+-F VALUE
+-t --target VALUE
+-x VALUE
+-y VALUE
+-k
+-a
+-b
+"""
+
+PY_SPY = "-o --output VALUE\n-r --rate VALUE\n-f --format VALUE\n-d --duration VALUE\n-s --subprocesses\n-n --native"
