@@ -13,6 +13,7 @@ from preflight.python.objects import (
     Instance,
     Mapping,
     Missing,
+    Scalar,
     Sequence,
     String,
     Value,
@@ -36,6 +37,8 @@ def format_value(value: Value, spec: Text | None, conversion: str | None, span: 
         missing = value.rest.unknown
     if isinstance(value, String) and not value.text.known:
         missing = value.text.unknowns[0]
+    if isinstance(value, Scalar) and value.value is None and value.origin.assumptions:
+        return text_of(value, span) or Text.literal(shown, span)
     known = operators.plain(value)
     if isinstance(value, String) and value.path and value.text.known:
         known = value.text.value

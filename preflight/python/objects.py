@@ -429,7 +429,16 @@ def text_of(value: Value, fallback: Span) -> Text | None:
     if shown is None or not isinstance(value, Scalar):
         return None
     span, steps, assumptions = value.origin
+    if value.value is None and assumptions:
+        return Text.missing(not_given(assumptions[0]), span)
     return Text([Piece(shown, span, None, steps, assumptions)])
+
+
+def not_given(assumption: Assumption) -> Unknown:
+    """An option whose default is None and whose value is written out all the same: the caller has to give it."""
+    if assumption.name.startswith("-"):
+        return Unknown("positional", assumption.name)
+    return Unknown("environment", f"${assumption.name}", assumption.name)
 
 
 def missing_text(value: Missing) -> Text:

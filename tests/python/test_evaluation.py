@@ -360,3 +360,13 @@ def test_the_environment_that_a_shell_hands_on(tmp_path: Path) -> None:
     exported = {"TP": Text.literal("4", source.span(0, 1)), "NO": None}
     script = read_script(source, context, read_shell=keep_text, exported=exported)
     assert lines(script) == ["torchrun 4 d"]
+
+
+def test_an_option_without_default_that_is_written_out_has_to_be_given() -> None:
+    text = HEAD + (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--nodes', type=int)\na = p.parse_args()\n"
+        "subprocess.run(['torchrun', f'--nnodes={a.nodes}', '%s' % a.nodes, str(a.nodes), f'{a.nodes!r}'])"
+    )
+    words = read_text(text, closed=False).executions[0].words
+    assert [w.text.unknowns[0].reason for w in words[1:]] == ["positional"] * 4
+    assert [w.text.value for w in read_text(text).executions[0].words[1:]] == ["--nnodes=None", *["None"] * 3]
