@@ -60,6 +60,7 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
     undecided: list[Undecided] = []
     failures: list[Failure] = []
     checked = 0
+    gates: dict[object, bool] = {}
     kinds = {remark.kind for remark in subject.remarks}
     for rule in rules.rules if selected is None else selected:
         form = find_form(rule, release)
@@ -71,6 +72,8 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
         try:
             if rule.remark is not None:
                 findings += run_remark_rule(rules, rule, form, subject)
+                continue
+            if is_closed(form, subject.facts, gates):
                 continue
             verdict = run_fact_rule(rules, rule, form, subject)
         except RuleError as error:
@@ -89,6 +92,29 @@ def find_form(rule: Rule, release: Version) -> Form | None:
         if not form.targets or holds(form.targets, release):
             return form
     return None
+
+
+def is_closed(form: Form, facts: Mapping[str, Fact], gates: dict[object, bool]) -> bool:
+    """Whether a rule does not apply, by the first part of its condition alone: many rules share it, so it is kept."""
+    tree = form.when
+    if tree is None:
+        return False
+    if tree[0] == "and":
+        tree = tree[1][0]
+    key: object
+    if tree[0] == "name":
+        key = tree[1]
+    elif (
+        tree[0] == "compare" and tree[1][0] == "name" and len(tree[2]) == 1 and tree[2][0][1][0] == "constant"
+    ):
+        operator, (_, constant) = tree[2][0]
+        key = (tree[1][1], operator, type(constant), constant)
+    else:
+        return False
+    closed = gates.get(key)
+    if closed is None:
+        closed = gates[key] = Evaluation(facts).truth(tree) is False
+    return closed
 
 
 def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Diagnostic | Undecided | None:
