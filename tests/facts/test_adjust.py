@@ -54,6 +54,13 @@ SIZES = "--num-layers 16 --hidden-size 1024 --num-attention-heads 16 --seq-lengt
         pytest.param(SIZES + "--swiglu", "core_v0.19.0", "ffn_hidden_size", 2688, id="gates take two thirds"),
         pytest.param(SIZES, "core_v0.19.0", "ffn_hidden_size", 4096, id="four times without gates"),
         pytest.param(SIZES, "core_v0.19.0", "global_batch_size", 8, id="one micro batch for each rank"),
+        pytest.param(
+            SIZES + "--tensor-model-parallel-size 16",
+            "core_v0.19.0",
+            "global_batch_size",
+            None,
+            id="no model fits the ranks, and so no batch",
+        ),
         pytest.param("--num-experts 0", "core_v0.19.0", "num_experts", None, id="no experts is dense"),
         pytest.param("--num-experts 0", "core_v0.7.0", "num_experts", 0, id="zero stays zero before 0.8"),
         pytest.param(

@@ -34,7 +34,7 @@ NAMES = (
     "virtual_pipeline_model_parallel_size", "params_dtype", "moe_ffn_hidden_size", "expert_data_parallel_size",
     "config_num_query_groups", "overlap_p2p_comm", "accumulate_allreduce_grads_in_fp32", "pipeline_slots",
 )  # fmt: skip
-VALUES: dict[str, st.SearchStrategy[object]] = {
+VALUES: dict[str, st.SearchStrategy[int]] = {
     name: st.booleans() if name in ("sequence_parallel", "bf16") else st.integers(0, 16) for name in HIDDEN
 }
 
