@@ -19,7 +19,7 @@ from preflight.execution import Word
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files
-from preflight.targets.explain import explain_flags
+from preflight.targets.explain import explain_flags, find_old_checkout
 from preflight.targets.origin import Origin, find_origin
 from preflight.targets.table import SUPPRESS, Option, Program, Table
 from preflight.values import Assumption, Unknown
@@ -79,6 +79,8 @@ def read_line(
     shipped = find_program(origin, table)
     if shipped is None and origin.own and not origin.fork:
         origin = origin._replace(fork=f"{table.release} has no program of this name")
+    if assumed and files is not None and origin.own and not origin.fork:
+        origin = origin._replace(fork=find_old_checkout(launch, files))
     options = shipped.options if shipped is not None else ()
     defaults = shipped.defaults if shipped is not None else {}
     known = extend(table, options)

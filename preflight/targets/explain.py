@@ -57,7 +57,7 @@ def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: F
         if program is not None:
             options += program.options
         fork = read_fork_sign(path, files)
-    known = {text for option in options for text in option.strings}
+    known = {text for option in options for text in option.strings} | table.flags.keys()
     if not any(flag not in known for flag in flags):
         return Explained(tuple(options), fork, program)
     checkout = find_checkout(launch, files)
@@ -126,6 +126,16 @@ def find_checkout(launch: Launch, files: Files) -> str | None:
         if _checkouts[key] is not None:
             return _checkouts[key]
     return None
+
+
+def find_old_checkout(launch: Launch, files: Files) -> str:
+    """What says that a Megatron from before core 0.5, or a fork of one, lies beside the script."""
+    checkout = find_checkout(launch, files)
+    if checkout is None or files.kind(f"{checkout}/megatron/core") == "folder":
+        return ""
+    if files.kind(f"{checkout}/megatron/arguments.py") != "file":
+        return ""
+    return "the checkout beside it is older than Megatron core"
 
 
 def climb(folder: str, files: Files) -> str | None:

@@ -230,6 +230,36 @@ def test_what_a_program_requires_is_told_only_where_its_parser_is_known(tmp_path
     assert kinds(own) == []
 
 
+def test_a_checkout_from_before_megatron_core_counts_as_a_fork(tmp_path: Path) -> None:
+    launch = make_launch(["--checkpoint-activations"], "pretrain_gpt.py")
+    files = Files(str(tmp_path), (str(tmp_path),))
+    (plain,) = bind_launch(launch, load_table("core_v0.19.0"), files, assumed=True)
+    assert not plain.fork
+    old = tmp_path / "older"
+    (old / "megatron").mkdir(parents=True)
+    (old / "megatron" / "arguments.py").write_text("")
+    files = Files(str(old), (str(old),))
+    (excused,) = bind_launch(launch, load_table("core_v0.19.0"), files, assumed=True)
+    (told,) = bind_launch(launch, load_table("core_v0.19.0"), files)
+    assert "older than Megatron core" in excused.fork
+    assert not told.fork
+
+
+def test_a_word_too_many_does_not_make_a_checkout_a_fork(tmp_path: Path) -> None:
+    (tmp_path / "megatron" / "core").mkdir(parents=True)
+    (tmp_path / "megatron" / "core" / "__init__.py").write_text("")
+    (tmp_path / "megatron" / "training").mkdir()
+    (tmp_path / "megatron" / "training" / "arguments.py").write_text(
+        "import argparse\n"
+        "def parse_args(extra_args_provider=None, ignore_unknown_args=False):\n"
+        "    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--eval-iters', type=int)\n"
+        "    return parser.parse_args()\n"
+    )
+    configuration = bind("--eval-iters 1 2", folder=tmp_path)
+    assert (kinds(configuration), configuration.fork) == (["extra-word"], "")
+
+
 def test_a_program_that_cannot_be_followed_keeps_the_shipped_flags(tmp_path: Path) -> None:
     (tmp_path / "pretrain_gpt.py").write_text(
         "from megatron.training import pretrain\n"

@@ -31,7 +31,8 @@ def _(at: Reader) -> Value | Keep:
 def _(at: Reader) -> Value | Keep:
     if at("global_batch_size") is not None:
         return KEEP
-    return at.number("micro_batch_size") * at.number("data_parallel_size")
+    ranks = at.number("data_parallel_size")
+    return at.number("micro_batch_size") * ranks if ranks else KEEP
 
 
 @step("eval_global_batch_size", "as in training", since="0.18")
