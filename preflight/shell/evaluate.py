@@ -115,7 +115,7 @@ class Evaluator:
             if not active:
                 break
             done = [state for state in states if state.flow is not None]
-            if number and len(active) > 1 and not _asks_status(statement, syntax):
+            if number and len(active) > 1 and _is_worth_joining(statement, syntax):
                 active = join(active, len(active), status=False)
             after: list[State] = []
             for state in active:
@@ -128,7 +128,7 @@ class Evaluator:
     def program(self, syntax: Syntax, states: list[State]) -> list[State]:
         """Run a whole source; an expression error only costs the statement it is in."""
         for statement in syntax.block(0, len(syntax.source.data)):
-            if len(states) > 1 and not _asks_status(statement, syntax):
+            if len(states) > 1 and _is_worth_joining(statement, syntax):
                 active = [state for state in states if state.flow is None]
                 done = [state for state in states if state.flow is not None]
                 states = done + join(active, len(active), status=False)
@@ -437,10 +437,12 @@ class Evaluator:
         return [state]
 
 
-def _asks_status(statement: Statement, syntax: Syntax) -> bool:
-    """Whether a statement looks at the status of the one before it."""
+def _is_worth_joining(statement: Statement, syntax: Syntax) -> bool:
+    """Not in front of mere assignments, nor of what looks at the status of the statement before it."""
+    if isinstance(statement, Simple) and not statement.arguments:
+        return False
     text = syntax.source.data[statement.start : statement.end]
-    return b"$?" in text or (len(text) < 20 and text.startswith((b"return", b"exit")))
+    return b"$?" not in text and not (len(text) < 20 and text.startswith((b"return", b"exit")))
 
 
 _RUNNERS: dict[type, Any] = {

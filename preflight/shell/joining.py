@@ -130,22 +130,15 @@ def _fuse(states: list[State]) -> State:
     first = states[0]
     span = Span(Source("<branches>", b""), 0, 0)
     for other in states[1:]:
-        for name in list(dict.fromkeys((*first.variables, *other.variables))):
+        names = [name for name, one in first.variables.items() if other.variables.get(name) is not one]
+        names += [name for name in other.variables if name not in first.variables]
+        for name in names:
             one, two = first.variables.get(name), other.variables.get(name)
-            if one is two:
-                continue
             before = first.original(name)
             if before is not None and before is other.original(name):
                 first.put(name, before)
-                continue
-            if (
-                one is not None
-                and two is not None
-                and one[1:] == two[1:]
-                and same_value(one.value, two.value)
-            ):
-                continue
-            first.put(name, _either(name, one, two, span))
+            elif one is None or two is None or one[1:] != two[1:] or not same_value(one.value, two.value):
+                first.put(name, _either(name, one, two, span))
         if not _equal_arguments(first.arguments, other.arguments):
             first.arguments = Arguments((), True, first.arguments.base)
         if first.status != other.status:

@@ -144,13 +144,17 @@ def _learn_atom(state: State, atom: Atom, outcome: bool) -> None:
         state.facts["not", unknown] = denied | {value}
 
 
+def _holds(text: Text, unknown: Unknown) -> bool:
+    return text.value is None and any(piece.unknown == unknown for piece in text.pieces)
+
+
 def replace(state: State, unknown: Unknown, by: Text | None) -> None:
     """An unknown turns out to be `by` (None: empty) wherever it is stored."""
     value = by.value if by is not None else ""
     pieces: tuple[Piece, ...] = by.pieces if by is not None else ()
 
     def changed(text: Text) -> Text:
-        if unknown not in text.unknowns:
+        if not _holds(text, unknown):
             return text
         out: list[Piece] = []
         for piece in text.pieces:
@@ -162,13 +166,15 @@ def replace(state: State, unknown: Unknown, by: Text | None) -> None:
 
     for name, variable in list(state.variables.items()):
         if isinstance(variable.value, dict):
-            if any(unknown in element.text.unknowns for element in variable.value.values()):
+            if any(_holds(element.text, unknown) for element in variable.value.values()):
                 items = {
-                    key: element._replace(text=changed(element.text), many=False)
+                    key: Element(changed(element.text), element.span)
+                    if _holds(element.text, unknown)
+                    else element
                     for key, element in variable.value.items()
                 }
                 state.learn(name, variable._replace(value=items))
-        elif variable.value is not None and unknown in variable.value.unknowns:
+        elif variable.value is not None and _holds(variable.value, unknown):
             state.learn(name, variable._replace(value=changed(variable.value)))
     if unknown.reason == "environment" and unknown.name and unknown.name not in state.variables:
         state.learn(unknown.name, Variable(Text(pieces), exported=bool(value)))

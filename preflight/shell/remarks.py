@@ -197,7 +197,8 @@ class Remarks:
         text = b"\n".join(source.data for source, _ in self.sources)
         if b"${!" in re.sub(rb"\$\{!\w+\[", b"", text):
             return
-        unused = [name for name in assigned if not _is_used(name, text)]
+        used = _used_names(text)
+        unused = [name for name in assigned if name.encode() not in used]
         for name, notes in self.unsure.items():
             nearest = "" if name in assigned else _nearest(name, unused)
             if nearest:
@@ -240,19 +241,24 @@ def _flags(source: Source, assignment: Assignment) -> list[str]:
     return re.findall(r"(?:^|\s)(--[a-z][\w-]*)", value) if re.match(r"--[a-z]", value) else []
 
 
-def _is_used(name: str, text: bytes) -> bool:
-    """Whether a name stands anywhere but on the left side of an assignment."""
-    word = re.escape(name.encode())
-    for found in re.finditer(rb"(?<![\w-])" + word + rb"(?![\w-])", text):
-        rest = text[found.end() : found.end() + 80]
-        if not re.match(rb"(?:\[[^\]\n]*\])?\+?=", rest) or text[
-            max(0, found.start() - 2) : found.start()
-        ].endswith((b"$", b"${", b"!")):
-            return True
+def _used_names(text: bytes) -> set[bytes]:
+    """Names that stand anywhere but on the left side of an assignment."""
+    used: set[bytes] = set()
+    for found in _NAMES.finditer(text):
+        name, assigned = found[1], found[2]
+        if name in used:
+            continue
+        if assigned is None or text[max(0, found.start() - 2) : found.start()].endswith((b"$", b"${", b"!")):
+            used.add(name)
+            continue
         line = text.rfind(b"\n", 0, found.start()) + 1
-        if re.match(rb"\s*(?:export|declare\s+-\w*x)", text[line : found.start()]):
-            return True
-    return False
+        if _EXPORTED.match(text, line, found.start()):
+            used.add(name)
+    return used
+
+
+_NAMES = pattern(rb"(?<![\w-])([A-Za-z_]\w*)(?![\w-])((?:\[[^\]\n]*\])?\+?=)?")
+_EXPORTED = pattern(rb"\s*(?:export|declare\s+-\w*x)")
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

@@ -107,6 +107,7 @@ class State:
         "forks",
         "functions",
         "guarded",
+        "hints",
         "input",
         "learned",
         "learned_arguments",
@@ -146,6 +147,8 @@ class State:
         self.missing: Unknown | None = None
         self.files: dict[str, Text] = {}
         self.guarded = 0
+        self.hints: tuple[str, ...] = ()
+        """Variables in which this path differed from others: looked at first."""
         self.background = False
         self.snapshot: tuple[Mapping[str, Text | None], Mapping[str, Text]] | None = None
 
@@ -280,22 +283,32 @@ def _same_output(left: tuple[Piece, ...] | None, right: tuple[Piece, ...] | None
 
 def _same_variables(left: State, right: State) -> bool:
     learned = bool(left.learned or right.learned)
-    if len(left.variables) != len(right.variables) and not learned:
+    mine, theirs = left.variables, right.variables
+    if not learned and len(mine) != len(theirs):
         return False
-    for name, one in left.variables.items():
-        two = right.variables.get(name)
+    hints = left.hints
+    for name in hints:
+        one, two = mine.get(name), theirs.get(name)
         if one is not two and not _same_variable(left, right, name, one, two, learned):
+            return False
+    for name, one in mine.items():
+        two = theirs.get(name)
+        if one is not two and not _same_variable(left, right, name, one, two, learned):
+            left.hints = (name, *hints[:3])
             return False
     if not learned:
         return True
-    return all(name in left.variables or right.original(name) is None for name in right.variables)
+    return all(name in mine or right.original(name) is None for name in theirs)
 
 
 def _same_variable(
     left: State, right: State, name: str, one: Variable | None, two: Variable | None, learned: bool
 ) -> bool:
     if learned:
-        one, two = left.original(name), right.original(name)
+        if name in left.learned:
+            one = left.original(name)
+        if name in right.learned:
+            two = right.original(name)
     if one is None or two is None:
         return one is two
     return one is two or (one[1:] == two[1:] and same_value(one.value, two.value))
