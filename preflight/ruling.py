@@ -53,7 +53,7 @@ def check_source(source: Source, request: Request) -> FileOutcome:
         error="; ".join(answer.failures) or None,
         diagnostics=stamp(sorted(findings, key=_place), root),
         undecided=answer.undecided,
-        target=", ".join(releases) or None,
+        target="all" if len(releases) > 2 else ", ".join(releases) or None,
         rules=answer.checked,
         remarks=(*notes, *answer.notes),
     )

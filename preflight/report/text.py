@@ -172,7 +172,10 @@ def blame(undecided: Sequence[Undecided], limit: int = 3) -> str:
     tally: dict[tuple[str, str, str | None], int] = {}
     for each in undecided:
         for fact, reason, text, remedy in each.blocked_by:
-            key = (reason, " ".join(text.split())[:60] or fact, remedy)
+            words = " ".join(text.split())[:60] or fact
+            if words.startswith("not said"):
+                words = f"{fact.replace('_', ' ')} is {words}"
+            key = (reason, words, remedy)
             tally[key] = tally.get(key, 0) + 1
     ranked = sorted(tally, key=lambda key: (-tally[key], key[1]))
     parts = []
