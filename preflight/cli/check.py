@@ -90,9 +90,8 @@ def with_pages(outcome: Outcome, session: Session) -> Outcome:
     """The outcome with what a report says of the rules that found something."""
     pages = {}
     for file in outcome.files:
-        rules = session.request_of(file.path).rules if file.diagnostics else None
         for diagnostic in file.diagnostics:
-            page = make_page(rules, diagnostic.rule)
+            page = make_page(session.request_of(file.path).rules, diagnostic.rule)
             if page is not None:
                 pages[diagnostic.rule] = page
     return outcome._replace(pages=pages)

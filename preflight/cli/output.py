@@ -11,11 +11,15 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from preflight.cli.options import FORMATS, parse_output
 from preflight.diagnostics import Severity
 from preflight.outcome import Outcome, RulePage, exit_status
 from preflight.settings import Settings
+
+if TYPE_CHECKING:
+    from preflight.engine.rule import RuleSet
 
 Target = tuple[str, str | None]
 SPOKEN = ("text", "concise", "github")
@@ -148,11 +152,8 @@ def tell(outcome: Outcome, options: Namespace, text: bool) -> None:
         print(f"preflight: no launch found {where}; nothing was checked", file=sys.stderr)
 
 
-def make_page(rules: object, name: str) -> RulePage | None:
+def make_page(rules: RuleSet, name: str) -> RulePage | None:
     """A rule's page for the sarif report."""
-    from preflight.engine.rule import RuleSet
-
-    assert isinstance(rules, RuleSet)
     rule = next((each for each in rules.rules if each.name == name), None)
     if rule is None:
         return None

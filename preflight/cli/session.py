@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from preflight import __version__
 from preflight.chain import Request, find_root
@@ -95,7 +95,7 @@ class Session:
         """What the options and the nearest config say about one script."""
         options = self.options
         settings = self.settings_of(os.path.dirname(os.path.abspath(path)))
-        rules = self.rules_of(settings)
+        rules = cast("RuleSet", Deferred(lambda: self.rules_of(settings)))
         ignored = [
             names for glob, names in settings.per_file_ignores.items() if matches(glob, path, settings.folder)
         ]
@@ -105,7 +105,9 @@ class Session:
             *split_names(options.ignore),
             *(name for names in ignored for name in names),
         )
-        check_names((*select, *ignore, *settings.severity), rules)
+        named = (*select, *ignore, *settings.severity)
+        if named or settings.rules:
+            check_names(named, self.rules_of(settings))
         return Request(
             rules=rules,
             target=options.target or settings.target,
@@ -258,6 +260,16 @@ def drop_repetitions(files: Iterable[FileOutcome]) -> Iterable[FileOutcome]:
                 seen.add(key)
             kept.append(diagnostic)
         yield file._replace(diagnostics=tuple(kept))
+
+
+class Deferred:
+    """Rules that are read when somebody looks at them: a script without a launch never does."""
+
+    def __init__(self, read: Callable[[], RuleSet]) -> None:
+        self._read = read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._read(), name)
 
 
 def is_users(error: Exception) -> bool:
