@@ -57,6 +57,11 @@ def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"(?:^|[\s;(])([A-Za-z_]\w*)\+?=", text)))
 
 
+def exports_in(text: str) -> list[str]:
+    """Variables that the text behind what cannot be read exports: the parser may have taken those lines for others."""
+    return list(dict.fromkeys(re.findall(r"^[ \t]*export[ \t]+([A-Za-z_]\w*)=", text, re.MULTILINE)))
+
+
 def run(call: Call) -> None:
     """Run a modelled command."""
     state = call.state

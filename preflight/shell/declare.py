@@ -23,18 +23,22 @@ def apply_assignment(expansion: Expansion, assignment: Assignment, *, exported: 
     state = expansion.state
     span = Span(expansion.source, assignment.start, assignment.end)
     if assignment.elements is not None:
-        found = array_elements(expansion, assignment, state.variables.get(assignment.name))
+        memory = expansion.evaluator.memory
+        found = memory.recall(
+            assignment, expansion.syntax, state, lambda: array_elements(expansion, assignment)
+        )
         lookup.assign_array(expansion, assignment.name, found, span, append=assignment.append)
         return
     assert assignment.value is not None
-    value = expansion.single(assignment.value, assignment=True)
+    written = assignment.value
+    value: Text = expansion.evaluator.memory.recall(
+        assignment, expansion.syntax, state, lambda: expansion.single(written, assignment=True)
+    )
     key = expansion.subscript(assignment.subscript) if assignment.subscript is not None else None
     lookup.assign(expansion, assignment.name, key, value, span, append=assignment.append, exported=exported)
 
 
-def array_elements(
-    expansion: Expansion, assignment: Assignment, variable: Variable | None
-) -> list[tuple[Text | None, bool, Element]]:
+def array_elements(expansion: Expansion, assignment: Assignment) -> list[tuple[Text | None, bool, Element]]:
     """The elements of `name=(...)`: (subscript, append, element)."""
     found: list[tuple[Text | None, bool, Element]] = []
     plain: list[Token] = []
@@ -106,7 +110,7 @@ def _declare_one(
     span = Span(expansion.source, assignment.start, assignment.end) if assignment else None
     shape = Variable(None, associative="A" in flags)
     if assignment is not None and assignment.elements is not None:
-        found = array_elements(expansion, assignment, old)
+        found = array_elements(expansion, assignment)
     elif assignment is not None and assignment.value is not None:
         new = expansion.single(assignment.value, assignment=True)
     if local and name not in state.locals[-1]:

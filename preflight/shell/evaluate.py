@@ -20,6 +20,7 @@ from preflight.shell.expand import Expansion
 from preflight.shell.joining import BUDGET, Paths, join, settle
 from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.loops import run_count, run_for, run_while
+from preflight.shell.memory import Memory
 from preflight.shell.parts import Simple, Token
 from preflight.shell.pattern import compile_pattern, is_cheap
 from preflight.shell.redirect import find_sink, read_file, read_input, store_output
@@ -65,6 +66,7 @@ class Evaluator:
         self.executions: list[tuple[Execution, Paths]] = []
         self.truncated: list[Unknown] = []
         self.remarks = Remarks()
+        self.memory = Memory()
         self.fuel = FUEL
         self.ticks = 0
         self.deadline = time.process_time() + SECONDS
@@ -162,9 +164,12 @@ class Evaluator:
             return [state]
         shown = f"{statement.message}: {line[0][:80]}"
         self.truncate("syntax", shown)
-        for name in commands.names_in(span.text):
+        behind = syntax.source.data[statement.start :].decode("utf-8", "replace")
+        exported = commands.exports_in(behind)
+        swallowed = [name for name in exported if name not in state.variables]
+        for name in dict.fromkeys((*commands.names_in(span.text), *swallowed)):
             unknown = Unknown("syntax", f"${name}")
-            state.put(name, Variable(Text.missing(unknown, span)))
+            state.put(name, Variable(Text.missing(unknown, span), exported=name in exported))
         state.status = None
         state.question = None
         return [state]

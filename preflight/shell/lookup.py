@@ -25,7 +25,8 @@ _CHANGING = frozenset(
     )
 )  # fmt: skip
 _ALWAYS_SET = frozenset(("HOME", "PATH", "SHELL", "TERM", "PS4"))
-MAXIMUM_INDEX = 100_000
+IS_SPECIAL = _NODE | _CHANGING | {"PWD", "OLDPWD", "BASH_SOURCE", "FUNCNAME"}
+"""Names that do not just stand for what was assigned to them."""
 
 
 def read(expansion: Expansion, name: str, shown: str, span: Span) -> tuple[Text | None, bool]:
@@ -119,7 +120,9 @@ def read_element(expansion: Expansion, name: str, key: Text, shown: str, span: S
     if index is None:
         return forget((key,), shown, span)
     if not isinstance(variable.value, dict):
-        return variable.value if index == 0 else None
+        if variable.associative and variable.value is not None and not variable.value.known:
+            return forget((variable.value,), shown, span)
+        return variable.value if index in (0, "0") else None
     items = variable.value
     if not variable.associative:
         if index < 0:
@@ -224,6 +227,8 @@ def keys(expansion: Expansion, name: str) -> list[Any] | None:
     variable = expansion.state.variables.get(name)
     if variable is None or variable.value is None:
         return [] if variable is not None or expansion.evaluator.context.closed_environment else None
+    if variable.associative and not isinstance(variable.value, dict):
+        return ["0"] if variable.value.known else None
     if isinstance(variable.value, dict):
         if variable.associative:
             from preflight.shell.hashing import hash_order
@@ -299,9 +304,11 @@ def _assign_element(
     state = expansion.state
     old = state.variables.get(name) or Variable(None)
     items: Array = dict(old.value) if isinstance(old.value, dict) else {}
-    if isinstance(old.value, Text):
-        items[0] = Element(old.value, span)
     index: Any = "0" if old.associative else 0
+    if isinstance(old.value, Text):
+        if old.associative and not old.value.known:
+            return
+        items[index] = Element(old.value, span)
     if key is not None:
         index = subscript(expansion, old, key)
     if index is None:

@@ -134,6 +134,8 @@ def forget(
     names = assigned_names(body, syntax, state.functions)
     for name in names:
         old = state.variables.get(name)
+        if old is not None and old.reference:
+            name, old = old.reference, state.variables.get(old.reference)
         unknown = Text.missing(Unknown(reason, f"${name}"), span)
         if old is not None and isinstance(old.value, dict):
             if old.associative:

@@ -59,7 +59,7 @@ def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: St
         state.status = 0
         return [state]
     tokens = [argument for argument in command.arguments if isinstance(argument, Token)]
-    words = expansion.words(tokens)
+    words: list[Word] = evaluator.memory.recall(command, syntax, state, lambda: expansion.words(tokens))
     if not words:
         for assignment in command.assignments:
             apply_assignment(expansion, assignment)
