@@ -39,7 +39,7 @@ def describe_faults(
     """The remarks about a command line."""
     found = [fault for fault in faults if not NEGATIVE.match(fault.flag)]
     fork = origin.fork
-    writer = Writer(table, launch, origin.own and not fork)
+    writer = Writer(table, launch, origin.own and not fork, origin.own)
     remarks = [remark for fault in found for remark in writer.write(fault)]
     unchecked = [fault for fault in found if fault.kind == "unknown" and id(fault) not in writer.told]
     if unchecked and fork:
@@ -75,12 +75,13 @@ def positive_twin(flag: str, table: Table) -> str | None:
 
 
 class Writer:
-    """Makes remarks. `strict` says that every flag must be one of the table's."""
+    """Makes remarks. `strict` says that every flag must be one of the table's, `own` that the program is Megatron's."""
 
-    def __init__(self, table: Table, launch: Launch, strict: bool) -> None:
+    def __init__(self, table: Table, launch: Launch, strict: bool, own: bool) -> None:
         self.table = table
         self.launch = launch
         self.strict = strict
+        self.own = own
         self.told: set[int] = set()
         self.looked = 0
         word = launch.program
@@ -151,6 +152,8 @@ class Writer:
         nearest = self.find_nearest(flag)
         if nearest is None or slips(flag, nearest, 1) > 1 or different_word(flag, nearest):
             return None
+        if not self.own and nearest.startswith(flag):
+            return None  # argparse takes abbreviations, unless it is told not to, as Megatron does
         edits = ((words[0].span, nearest),) if written(words[0]) else ()
         return self.remark("misspelt-flag", words, values | {"nearest": nearest}, edits)
 

@@ -17,7 +17,7 @@ from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
 from preflight.shell.ends import UnreadableError
 from preflight.shell.expand import Expansion
-from preflight.shell.joining import BUDGET, Paths, join, settle
+from preflight.shell.joining import BUDGET, Paths, join, join_groups, settle
 from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.loops import run_count, run_for, run_while
 from preflight.shell.memory import Memory
@@ -119,11 +119,10 @@ class Evaluator:
             done = [state for state in states if state.flow is not None]
             if number and len(active) > 1 and _is_worth_joining(statement, syntax):
                 active = join(active, len(active), status=False)
-            after: list[State] = []
-            for state in active:
-                after.extend(self.statement(statement, syntax, state))
+            groups = [self.statement(statement, syntax, state) for state in active]
+            after = [state for group in groups for state in group]
             if len(after) > len(active):
-                after = self.join(after)
+                after = self.join(after) if len(after) <= BUDGET else self.join(join_groups(groups, BUDGET))
             states = done + after
         return states
 

@@ -45,7 +45,8 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
     found = find_installed(launch, files) if files is not None else None
     if found is not None:
         release, note = found
-        return Choice((load_table(release),), False, note)
+        before_all = release == RELEASES[0] and bool(note)
+        return Choice((load_table(release),), before_all, note)
     named = find_naming(launch)
     release = infer_release(launch)
     if named is not None and knows_as_much(named[0], release, launch):

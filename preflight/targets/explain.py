@@ -13,12 +13,17 @@ from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files, Refusal
 from preflight.targets.origin import FORK_SIGNS
+from preflight.targets.releases import parse_version
 from preflight.targets.table import Option, Program, Table
+from preflight.targets.version import read_version
 
 CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "3rdparty/Megatron-LM")
 """Where a checkout may lie, seen from a folder at or above the script."""
 
 CHECKOUT_SIGNS = ("megatron/core/__init__.py", "megatron/training/arguments.py", "megatron/arguments.py")
+
+FIRST = (0, 5)
+"""The first version that there is a flag table for."""
 
 PYTHON_MINORS = range(8, 16)
 
@@ -131,11 +136,12 @@ def find_checkout(launch: Launch, files: Files) -> str | None:
 def find_old_checkout(launch: Launch, files: Files) -> str:
     """What says that a Megatron from before core 0.5, or a fork of one, lies beside the script."""
     checkout = find_checkout(launch, files)
-    if checkout is None or files.kind(f"{checkout}/megatron/core") == "folder":
+    if checkout is None:
         return ""
-    if files.kind(f"{checkout}/megatron/arguments.py") != "file":
+    version = parse_version(read_version(checkout, files) or "")
+    if version is None and files.kind(f"{checkout}/megatron/arguments.py") != "file":
         return ""
-    return "the checkout beside it is older than Megatron core"
+    return "" if version and version >= FIRST else "the checkout beside it is older than Megatron core 0.5"
 
 
 def climb(folder: str, files: Files) -> str | None:

@@ -199,7 +199,8 @@ def test_a_fork_s_launcher_explains_strange_flags() -> None:
 def test_in_another_program_only_a_slip_of_a_letter_is_told() -> None:
     line = "--tensor-model-parallel-size 2 "
     assert kinds(bind(line + "--our-mixer 1", "ours.py")) == ["unchecked-flags"]
-    assert kinds(bind(line + "--use-distributed-optimize", "ours.py")) == ["misspelt-flag"]
+    assert kinds(bind(line + "--use-distributed-optimiser", "ours.py")) == ["misspelt-flag"]
+    assert kinds(bind(line + "--num-attention-head 8", "ours.py")) == ["unchecked-flags"]
     assert kinds(bind(line + "--tokenizer-type OurTokenizer --bf16 x", "ours.py")) == []
     assert kinds(bind(line + "--num-layers x", "ours.py")) == ["wrong-type"]
 
@@ -243,6 +244,10 @@ def test_a_checkout_from_before_megatron_core_counts_as_a_fork(tmp_path: Path) -
     (told,) = bind_launch(launch, load_table("core_v0.19.0"), files)
     assert "older than Megatron core" in excused.fork
     assert not told.fork
+    (old / "megatron" / "core").mkdir()
+    (old / "megatron" / "core" / "__init__.py").write_text("MAJOR = 0\nMINOR = 2\nPATCH = 0\n")
+    (excused,) = bind_launch(launch, load_table("core_v0.5.0"), files, assumed=True)
+    assert excused.fork
 
 
 def test_a_word_too_many_does_not_make_a_checkout_a_fork(tmp_path: Path) -> None:

@@ -142,6 +142,22 @@ def test_source_paths_find_a_file_by_its_name(tmp_path: Path) -> None:
     assert shown(only(text, folder=tmp_path, source_paths=(str(tmp_path / "lib"),))) == ["torchrun", "4"]
 
 
+def test_an_associative_array_that_a_loop_may_have_filled_is_unknown() -> None:
+    text = """declare -A A
+fill() { local -n result=$1; for key in $KEYS; do result["$key"]=1; done; }
+fill A
+A[x]="${A[x]:-none}"
+torchrun "${A[x]}" "${!A[@]}"
+"""
+    found = [shown(execution)[1:] for execution in launches(evaluate(text))]
+    assert found == [["none", "x"], ["?${A[x]}", "?${!A[@]}"]]
+
+
+def test_an_export_behind_broken_syntax_is_not_taken_for_absent() -> None:
+    execution = only("A=<Path (a)>\nB=<Path (b)>\n\nexport C=1\n\ntorchrun x")
+    assert "C" in execution.environment
+
+
 def test_broken_syntax_is_unknown_and_the_rest_is_read() -> None:
     script = evaluate("A=1\nB=(x & y)\ntorchrun $A $B")
     assert any(unknown.reason == "syntax" for unknown in script.truncated)
