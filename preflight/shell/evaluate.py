@@ -17,7 +17,7 @@ from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
 from preflight.shell.ends import UnreadableError
 from preflight.shell.expand import Expansion
-from preflight.shell.joining import BUDGET, Paths, join, join_groups, settle
+from preflight.shell.joining import BUDGET, SIDE_BY_SIDE, Paths, join, join_groups, settle
 from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.loops import run_count, run_for, run_while
 from preflight.shell.memory import Memory
@@ -122,7 +122,7 @@ class Evaluator:
             groups = [self.statement(statement, syntax, state) for state in active]
             after = [state for group in groups for state in group]
             if len(after) > len(active):
-                after = self.join(after) if len(after) <= BUDGET else self.join(join_groups(groups, BUDGET))
+                after = self.join(after if len(after) <= SIDE_BY_SIDE else join_groups(groups, SIDE_BY_SIDE))
             states = done + after
         return states
 

@@ -14,7 +14,10 @@ from preflight.source import Source, Span
 from preflight.values import Text, Unknown
 
 BUDGET = 10
-"""Paths that are followed side by side."""
+"""Paths that one statement may make, and that are followed side by side at most."""
+
+SIDE_BY_SIDE = 4
+"""Once there are so many, a further branch is joined again on each of them."""
 
 MAXIMUM_PATHS = 6
 """Ways to one state that are told apart."""
@@ -96,6 +99,15 @@ def join(states: list[State], budget: int = BUDGET, *, status: bool = True) -> l
     if len(active) > budget:
         return [state for state in out if state.flow is not None] + _collapse(active)
     return out
+
+
+def join_groups(groups: list[list[State]], budget: int) -> list[State]:
+    """Too many paths: those that split last become one again, each by itself, so that earlier branches stay."""
+    joined = [join(group) for group in groups]
+    total = sum(len(group) for group in joined)
+    if total <= budget or len(groups) == 1:
+        return [state for group in joined for state in group]
+    return [state for group in joined for state in (join(group, 1) if len(group) > 1 else group)]
 
 
 def settle(states: list[State], before: int) -> list[State]:
