@@ -13,6 +13,7 @@ from typing import Any
 from preflight.cli import options as shared
 from preflight.cli.session import MisuseError, Session, check_names
 from preflight.engine.rule import Rule, RuleSet
+from preflight.examples import BASE
 
 FORMATS = ("text", "json")
 
@@ -82,7 +83,7 @@ def describe_rule(rules: RuleSet, rule: Rule) -> dict[str, Any]:
             {
                 "expect": e["expect"],
                 "title": e.get("title", ""),
-                "script": e["script"],
+                "script": (BASE if e.get("base") else "") + e["script"].lstrip("\n"),
                 "fixed": e.get("fixed"),
                 "gpu": e.get("gpu"),
                 "node": e.get("node"),
@@ -112,7 +113,8 @@ def write_page(rule: dict[str, Any]) -> str:
         title = f": {example['title']}" if example["title"] else ""
         lines += ["", f"example that gives {_VERDICTS[example['expect']]}{title}"]
         lines += [f"    # {name}: {example[name]}" for name in ("gpu", "node") if example[name]]
-        lines += [f"    {line}" for line in example["script"].strip("\n").splitlines()]
+        script = example["script"].replace(BASE, "# BASE: a minimal command line that is valid on 8 GPUs\n")
+        lines += [f"    {line}" for line in script.strip("\n").splitlines()]
     lines += ["", f"family: {rule['family']} ({rule['family_title']})"]
     lines.append(f"ignore one finding with a comment: # preflight: ignore[{rule['name']}] reason")
     return "\n".join(lines)
