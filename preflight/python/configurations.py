@@ -44,10 +44,17 @@ def collect(path: Path, source: Source, fallback: Span | None) -> list[CodeConfi
 
 def _below(instance: Instance, seen: set[int]) -> Iterator[Instance]:
     for value in instance.attributes.values():
-        if isinstance(value, Instance) and id(value) not in seen:
+        if isinstance(value, Instance) and id(value) not in seen and not _separate(instance, value):
             seen.add(id(value))
             yield value
             yield from _below(value, seen)
+
+
+def _separate(holder: Instance, value: Instance) -> bool:
+    """Whether a configuration stands for itself: what holds it is a model or the like, no configuration."""
+    return (
+        _NAMED.search(value.name) is not None and _NAMED.search(holder.name) is None and holder.parent is None
+    )
 
 
 def describe(
@@ -100,6 +107,8 @@ def _gather(
     for name, value in instance.attributes.items():
         place = f"{prefix}{name}"
         span = instance.spans.get(name, instance.span)
+        if isinstance(value, Instance) and _separate(instance, value):
+            continue
         if isinstance(value, Instance) and value.cls is None:
             read_only = value.name == f"{instance.name}.{name}"
             if value.attributes or read_only:

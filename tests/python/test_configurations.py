@@ -143,8 +143,17 @@ def test_recipes_follow_helpers_of_sibling_modules(tmp_path: Path) -> None:
         "# tensor_model_parallel_size=\nModelProvider(\n)\n",
         "import pytest\nfrom m import TransformerConfig\nwith pytest.raises(ValueError):\n"
         "    TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n",
+        "import pytest\nfrom m import TransformerConfig\nbad = True\n"
+        "context = pytest.raises(ValueError) if bad else None\n"
+        "with context:\n    TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n",
     ],
-    ids=["parsed arguments", "an inference engine", "another library", "a failure that is expected"],
+    ids=[
+        "parsed arguments",
+        "an inference engine",
+        "another library",
+        "a failure that is expected",
+        "a failure by another name",
+    ],
 )
 def test_what_is_no_configuration_of_a_training(text: str) -> None:
     assert read_text(text).configurations == ()
@@ -157,3 +166,15 @@ def test_code_that_is_not_followed_may_change_what_was_set() -> None:
     assert settings(found) == {"tensor_model_parallel_size": None, "num_layers": None}
     kept = read_text(text.replace("override", "pretrain")).configurations[0]
     assert settings(kept) == {"tensor_model_parallel_size": "4", "num_layers": "3"}
+
+
+def test_a_configuration_that_a_model_is_built_with_is_found_by_itself() -> None:
+    text = (
+        "from megatron.core.models.gpt import GPTModel\nfrom megatron.core.transformer import TransformerConfig\n"
+        "config = TransformerConfig(num_layers=2, hidden_size=64, tensor_model_parallel_size=2)\n"
+        "model = GPTModel(config=config, vocab_size=100, max_sequence_length=8)\n"
+    )
+    (found,) = read_text(text).configurations
+    assert found.name == "TransformerConfig"
+    assert found.open == ()
+    assert "vocab_size" not in found.settings
