@@ -172,6 +172,8 @@ class Lexer(Ends):
             return self.double(at, end, out)
         if character == 0x5C:
             if at + 1 >= end:
+                if self.source.origins:
+                    out.append(Literal(at, end, "\\", True))
                 return end
             if data[at + 1] == 0x0A:
                 return at + 2
@@ -336,7 +338,7 @@ class Lexer(Ends):
         """Over blanks and continued lines."""
         found = _BLANK.match(self.data, at, end)
         at = found.end() if found else at
-        if at + 1 == end and self.data[at] == 0x5C:
+        if at + 1 == end and self.data[at] == 0x5C and not self.source.origins:
             return end
         return at
 

@@ -22,9 +22,7 @@ def read(call: Call) -> None:
     given = call.given if call.given is not None else state.input
     targets = names or ["REPLY"]
     if given is None:
-        for name in targets if array is None else [array]:
-            text = Text.missing(Unknown("command", f"read {name}"), call.span)
-            lookup.assign(call.expansion, name, None, text, call.span)
+        _forget(call, targets, array, Unknown("command", f"read {array or targets[0]}"))
         state.status = None
         state.question = Question(call.span, "read succeeds")
         return
@@ -38,9 +36,7 @@ def read(call: Call) -> None:
         return
     if not line.known and (len(targets) > 1 or array is not None or rest.pieces or "\n" in line.display()):
         unknown = line.unknowns[0]
-        for name in targets if array is None else [array]:
-            text = Text.missing(Unknown(unknown.reason, unknown.text), call.span)
-            lookup.assign(call.expansion, name, None, text, call.span)
+        _forget(call, targets, array, Unknown(unknown.reason, unknown.text))
         state.status = None
         state.question = Question(call.span, "read succeeds")
         return
@@ -49,6 +45,16 @@ def read(call: Call) -> None:
     if not line.known:
         state.status = None
         state.question = Question(call.span, "read succeeds")
+
+
+def _forget(call: Call, targets: list[str], array: str | None, unknown: Unknown) -> None:
+    """What is read is not known: neither the values nor, of an array, their number."""
+    text = Text.missing(unknown, call.span)
+    if array is not None:
+        call.state.put(array, Variable({0: Element(text, call.span, True)}))
+        return
+    for name in targets:
+        lookup.assign(call.expansion, name, None, text, call.span)
 
 
 def _read_options(call: Call) -> tuple[list[str], dict[str, str | None], str | None]:
