@@ -61,6 +61,7 @@ def test_an_unknown_says_why(text: str, word: str, unknown: Unknown | None) -> N
         ('X=a$R; [ "$X" = b ] && torchrun no; torchrun yes', ["yes"]),
         ("[[ -n a$R ]] && torchrun yes", ["yes"]),
         ("torchrun $((N*0+1)) $((0 && N)) $((1 || N))", ["?$((N*0+1))", "0", "1"]),
+        ('read -ra A <<< "$X"; torchrun "${A[0]}" "${A[1]}:1"', ["?${A[0]}", "?${A[1]}:1"]),
         ('CMD="torchrun a $X"; $CMD b', ["a", "?*$X", "b"]),
         ("eval \"torchrun a $X 'b c'\"", ["a", "?*$X", "b c"]),
     ],
