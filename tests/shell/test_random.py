@@ -73,6 +73,7 @@ operator = st.sampled_from(
 subscript = st.sampled_from(["", "", "[@]", "[*]", "[0]", "[1]", "[-1]"])
 
 
+EXPRESSIONS = ("1", "2+3", "7/2", "-7%3", "2**5", "1<<3", "5>3?1:0", "3&&0", "~4", "0x1f")
 LIST = '(p "q r")'
 EVALUATED = ("$A", "x", '"$B"', "${L[@]}")
 
@@ -86,7 +87,7 @@ def expansion(draw: st.DrawFn) -> str:
     if kind == 1:
         return f"${{#{chosen}{index}}}"
     if kind == 2:
-        return f"$(( {draw(st.sampled_from(['1', '2+3', '7/2', '-7%3', '2**5', '1<<3', '5>3?1:0', '3&&0', '~4', '0x1f']))} ))"
+        return f"$(( {draw(st.sampled_from(EXPRESSIONS))} ))"
     if kind == 3:
         return draw(st.sampled_from(["$@", "$*", "$1", "$#", "${@:2}", "${2:-z}"]))
     if kind == 4:
