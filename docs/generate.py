@@ -98,7 +98,7 @@ def build_pages() -> dict[Path, str]:
 
 def find_stale(pages: dict[Path, str]) -> list[Path]:
     present = set(PAGES.glob("*.md"))
-    changed = [path for path, text in pages.items() if path not in present or path.read_text("utf-8") != text]
+    changed = [path for path, text in pages.items() if path not in present or path.read_bytes() != text.encode()]
     return sorted([*changed, *(present - set(pages))])
 
 
@@ -112,7 +112,7 @@ def main() -> int:
     PAGES.mkdir(parents=True, exist_ok=True)
     for path in stale:
         if path in pages:
-            path.write_text(pages[path], "utf-8")
+            path.write_bytes(pages[path].encode())
         else:
             path.unlink()
     return 0
