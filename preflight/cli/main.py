@@ -33,6 +33,7 @@ def run(arguments: list[str] | None = None) -> int:
     if arguments is None:
         import gc
 
+        _open_closed_streams()
         gc.set_threshold(100_000, 20, 20)  # a short run makes much and drops little
         return _leave(run(sys.argv[1:]))
     try:
@@ -56,7 +57,7 @@ def _leave(status: int) -> int:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         _silence_output()
         return status or 141
     if "os" in sys.modules and "coverage" not in sys.modules:
@@ -101,6 +102,13 @@ def _nearest(word: str) -> str:
 
     near = get_close_matches(word, COMMANDS, 1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def _open_closed_streams() -> None:
+    """Where the caller closed a stream, what is written to it goes nowhere, and not into the other one."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _silence_output() -> None:

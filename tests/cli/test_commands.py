@@ -274,3 +274,15 @@ def test_other_shells_can_read_theirs(shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     subprocess.run([shell, "-n", str(ROOT / "completions" / FILES[shell])], check=True)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status"), [(">&-", 1), ("2>&-", 1), (">&- 2>&-", 1), (">/dev/full", 3)]
+)
+def test_streams_that_are_closed_or_full(scripts: Path, redirection: str, status: int) -> None:
+    command = f"{sys.executable} -m preflight check bad.sh --output json {redirection}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr
+    if redirection == "2>&-":
+        assert json.loads(done.stdout)["findings"]
