@@ -18,6 +18,7 @@ from preflight.patterns import pattern
 from preflight.source import Span
 
 _INDENT = pattern(rb"[ \t]*")
+_COMMA = pattern(rb"[ \t]*,[ \t]*")
 
 
 def build_fix(
@@ -34,16 +35,34 @@ def build_fix(
     if "edits" in table:
         edits = tuple(Edit(span, text) for span, text in remark.edits) if remark else ()
     elif "add" in table and labels:
-        place = labels[0].span.resolve()
-        edits = (Edit(Span(place.source, place.end, place.end), " " + render(table["add"], evaluation)),)
+        edits = insert_words(labels[0].span.resolve(), render(table["add"], evaluation))
     elif "export" in table and anchor is not None:
-        edits = (insert_export(anchor.resolve(), render(table["export"], evaluation)),)
+        place = anchor.resolve()
+        if not in_python(place):
+            edits = (insert_export(place, render(table["export"], evaluation)),)
     elif "remove" in table:
         edits = remove_flag(evaluation, table["remove"])
     elif "replace" in table:
         for name, template in table["replace"].items():
             edits += replace_value(evaluation, name, render(template, evaluation))
     return Fix(table["title"], table["safety"], edits) if edits else None
+
+
+def in_python(place: Span) -> bool:
+    """Whether a place is Python code, where words are elements of a list or parts of a string."""
+    return place.path.endswith(".py") or place.source.data[place.end : place.end + 1] == b","
+
+
+def insert_words(place: Span, words: str) -> tuple[Edit, ...]:
+    """Put words behind a place: as they are in a command or a string, as further elements in a list of Python's."""
+    text = " " + words
+    if in_python(place):
+        quote = place.text[:1]
+        if quote in ('"', "'") and place.text.endswith(quote):
+            text = "".join(f", {quote}{word}{quote}" for word in words.split())
+        elif not place.text.startswith("-"):
+            return ()
+    return (Edit(Span(place.source, place.end, place.end), text),)
 
 
 def insert_export(place: Span, assignment: str) -> Edit:
@@ -68,6 +87,9 @@ def remove_flag(evaluation: Evaluation, name: str) -> tuple[Edit, ...]:
     if place is None or not place.text.lstrip("\"'").startswith("-"):
         return ()
     start, data = place.start, place.source.data
+    if in_python(place) and place.text[:1] in ('"', "'"):
+        rest = _COMMA.match(data, place.end)
+        return (Edit(Span(place.source, start, rest.end()), ""),) if rest else ()
     while start > 0 and data[start - 1 : start] in (b" ", b"\t"):
         start -= 1
     return (Edit(Span(place.source, start, place.end), ""),)
