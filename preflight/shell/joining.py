@@ -22,6 +22,12 @@ SIDE_BY_SIDE = 4
 MAXIMUM_PATHS = 6
 """Ways to one state that are told apart."""
 
+FEW = 8
+"""So many paths are compared pair by pair."""
+
+PRIME = (1 << 89) - 1
+"""Powers below it stand for conditions: sums of different conditions do not meet."""
+
 Conditions = tuple[Condition, ...]
 Paths = tuple[Conditions, ...]
 
@@ -49,6 +55,8 @@ def reduce_pair(left: Conditions, right: Conditions) -> Conditions | None:
 def reduce_paths(paths: Sequence[Conditions]) -> Paths:
     """Fewer sets of conditions for the same paths, the shortest first; pairs that cover each other cancel out."""
     found = list(dict.fromkeys(paths))
+    if len(found) > FEW:
+        return tuple(reduce_many(found))
     changed = True
     while changed and len(found) > 1:
         changed = False
@@ -64,6 +72,43 @@ def reduce_paths(paths: Sequence[Conditions]) -> Paths:
                 break
     found.sort(key=len)
     return tuple(found[:MAXIMUM_PATHS])
+
+
+def reduce_many(paths: list[Conditions]) -> list[Conditions]:
+    """The same for many paths: conditions become numbers, even ones and their odd opposites; paths, sums to look up."""
+    numbers: dict[Condition, int] = {}
+    known: list[Condition] = []
+    weights: list[int] = []
+    for each in paths:
+        for condition in each:
+            if condition not in numbers:
+                for one in (condition, opposite(condition)):
+                    numbers[one] = len(known)
+                    weights.append(pow(5, len(known) + 64, PRIME))
+                    known.append(one)
+    alive: dict[int, tuple[int, ...]] = {}
+    for each in paths:
+        path = tuple(numbers[condition] for condition in each)
+        alive[sum(weights[number] for number in path)] = path
+    waiting = list(alive)
+    while waiting:
+        total = waiting.pop()
+        path = alive.get(total, ())
+        for at, number in enumerate(path):
+            twin = total - weights[number] + weights[number ^ 1]
+            if twin in alive:
+                del alive[total], alive[twin]
+                alive[total - weights[number]] = (*path[:at], *path[at + 1 :])
+                waiting.append(total - weights[number])
+                break
+    kept: list[frozenset[int]] = []
+    out: list[Conditions] = []
+    for path in sorted(alive.values(), key=len):
+        held = frozenset(path)
+        if len(out) < MAXIMUM_PATHS and not any(short <= held for short in kept):
+            kept.append(held)
+            out.append(tuple(known[number] for number in path))
+    return out
 
 
 def merge(left: State, right: State) -> State:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
+from itertools import product
 
-from preflight.execution import Execution
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight.execution import Condition, Execution
+from preflight.shell.joining import MAXIMUM_PATHS, reduce_many
+from preflight.source import Source, Span
 from tests.shell.evaluation import evaluate, launches, shown
 
 
@@ -134,3 +141,22 @@ def test_a_condition_on_all_paths_disappears_behind_three_ways() -> None:
 def test_numbers_in_tests_are_learnt() -> None:
     text = "if [ $NNODES -eq 4 ]; then torchrun $NNODES; fi"
     assert paths(text) == [("4", [("$NNODES -eq 4", True)])]
+
+
+@given(st.sets(st.tuples(*[st.sampled_from((None, True, False))] * 4), min_size=9))
+def test_many_sets_of_conditions_cover_what_they_covered(chosen: set[tuple[bool | None, ...]]) -> None:
+    span = Span(Source("script.sh", b"if"), 0, 2)
+    paths = [
+        tuple(Condition(span, str(at), taken) for at, taken in enumerate(each) if taken is not None)
+        for each in sorted(chosen, key=repr)
+    ]
+
+    def covered(ways: Sequence[tuple[Condition, ...]]) -> set[tuple[bool, ...]]:
+        worlds = product((True, False), repeat=4)
+        return {w for w in worlds if any(all(w[int(c.text)] is c.taken for c in way) for way in ways)}
+
+    reduced = reduce_many(paths)
+    assert covered(reduced) <= covered(paths)
+    if len(reduced) < MAXIMUM_PATHS:
+        assert covered(reduced) == covered(paths)
+    assert len(reduced) <= len(paths)
