@@ -279,6 +279,7 @@ def set_attribute(receiver: Value, name: str, value: Value, span: Span, frame: F
         while root.parent is not None and root.parent.cls is None:
             root = root.parent
         if root.cls is None and root not in frame.path.built:
+            frame.path.fuel.grant()
             frame.path.built.append(root)
     elif isinstance(receiver, Class):
         receiver.namespace[name] = value

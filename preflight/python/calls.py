@@ -207,6 +207,7 @@ def instantiate(cls: Class, given: Arguments, node: cst.CSTNode, frame: Frame) -
         fill(instance, given, node, frame)
     if is_configuration(cls) and instance not in frame.path.built:
         instance.built = True
+        frame.path.fuel.grant()
         frame.path.built.append(instance)
     return instance
 
@@ -322,6 +323,7 @@ def call_unknown(
         elif short in CLOSED:
             result.rest = None
         if given.keywords:
+            frame.path.fuel.grant()
             frame.path.built.append(result)
     return result
 

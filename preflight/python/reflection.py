@@ -118,6 +118,7 @@ def _copy(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value
         return None
     copied = _copied(value, {}, False)
     if isinstance(copied, Instance) and copied.built and copied not in frame.path.built:
+        frame.path.fuel.grant()
         frame.path.built.append(copied)
     return copied
 

@@ -261,6 +261,7 @@ def emit(words: list[Word], given: Arguments, frame: Frame, environment: dict[st
     execution = Execution(
         (*prefix, *words), given.span, environment, {}, _directory(given, frame), tuple(path.conditions)
     )
+    path.fuel.grant()
     path.runs.append(Run(execution))
 
 
@@ -288,6 +289,7 @@ def read_text(text: Text, variables: dict[str, Text | None], frame: Frame, direc
     script = path.read_shell(source, path.context, unknowns=unknowns, exported=variables)
     prefix = tuple(Word(Text.literal(word, span), span) for word, span in path.prefix)
     for execution in script.executions:
+        path.fuel.grant()
         path.runs.append(
             Run(
                 execution._replace(
@@ -447,6 +449,7 @@ def _hand_flags(name: str, words: list[Word], given: Arguments, frame: Frame) ->
         tuple(path.conditions),
         handed_to=name,
     )
+    path.fuel.grant()
     path.runs.append(Run(execution, True))
 
 

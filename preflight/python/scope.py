@@ -64,12 +64,18 @@ class EndedError(Exception):
 
 
 class Fuel:
-    """Steps that are left for a file."""
+    """Steps that are left. `reserve` is for a path that found something."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "reserve")
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int, reserve: int = 0) -> None:
         self.left = left
+        self.reserve = reserve
+
+    def grant(self) -> None:
+        """Something was found: go on with the reserve."""
+        self.left += self.reserve
+        self.reserve = 0
 
     def burn(self, amount: int = 1) -> None:
         self.left -= amount

@@ -33,6 +33,9 @@ from preflight.values import Piece, Text, Unknown
 MAXIMUM_PATHS = 48
 """Paths that are followed from one entry."""
 
+FRUITLESS_FUEL = 30_000
+"""Steps after which an entry that gave nothing is left."""
+
 FRUITLESS_PATHS = 4
 """Paths after which an entry that gave nothing is left."""
 
@@ -79,8 +82,9 @@ class Reading:
         for number in range(MAXIMUM_PATHS):
             if number >= FRUITLESS_PATHS and self.count == before_all:
                 break
-            fuel = Fuel(min(self.left, ENTRY_FUEL - spent))
-            before = fuel.left
+            before = min(self.left, ENTRY_FUEL - spent)
+            allowed = before if self.count > before_all else min(before, max(FRUITLESS_FUEL - spent, 0))
+            fuel = Fuel(allowed, before - allowed)
             path = Path(
                 self.context, self.read_shell, plan, fuel, self.exported, self.library, self.tree.source.path
             )
@@ -89,8 +93,9 @@ class Reading:
             except (ExhaustedError, RecursionError):
                 self.truncated[Unknown("branches", "too many steps")] = None
                 spent = ENTRY_FUEL
-            spent += before - max(fuel.left, 0)
-            self.left -= before - max(fuel.left, 0)
+            used = before - max(fuel.left, 0) - fuel.reserve
+            spent += used
+            self.left -= used
             self._keep(path, entry)
             plan = path.plan
             while plan and plan[-1].taken + 1 >= plan[-1].ways:
