@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from preflight.configuration.code import bind_code
-from preflight.configuration.layout import KEPT
+from preflight.configuration.layout import KEPT, SHARES_LAYERS, SPLIT
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.configuration.parse import Fault, Parsed, default_of, parse_words, show
 from preflight.configuration.problems import describe_faults, speaks_of_fork
@@ -31,12 +31,17 @@ class Absence(NamedTuple):
     """How settings that no flag gives are to be taken.
 
     `opening` is text that may hold further flags.  `foreign` says that the program is not Megatron's, so that it may
-    fill in what is missing.  `defaults` are those that the program gives.
+    fill in what is missing; `split`, that a flag of its own shares the layers out.  `defaults` are the program's.
     """
 
     opening: Word | None
     foreign: bool
     defaults: Mapping[str, Value]
+    split: bool = False
+
+    def fills_in(self, name: str) -> bool:
+        """Whether the program may give a setting by itself, or by a flag that the table does not know."""
+        return self.foreign and (not KEPT.search(name) or (self.split and bool(SPLIT.search(name))))
 
 
 def bind_launch(
@@ -52,7 +57,8 @@ def bind_launch(
     problems = describe_faults(reading.faults, reading.table, reading.origin, launch)
     opening = next(iter((*reading.parsed.openings, *hidden_openings(launch))), None)
     foreign = not origin.own or bool(reading.origin.fork)
-    values = Settings(reading.parsed, reading.table, Absence(opening, foreign, reading.defaults))
+    split = any(fault.kind == "unknown" and SHARES_LAYERS.search(fault.flag) for fault in reading.faults)
+    values = Settings(reading.parsed, reading.table, Absence(opening, foreign, reading.defaults, split))
     trains = reading.trains if not reading.origin.fork else None
     return (
         Configuration(
@@ -213,10 +219,9 @@ def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
         if option.action in SWITCHES:
             return bound._replace(unknown=Unknown("rest", word.text.display(), first_name(word)))
         assumed = (Assumption(option.strings[0], show(value), word.span),)
-        foreign = absence.foreign and not KEPT.search(name)
-        unknown = Unknown("program", option.strings[0]) if foreign else None
+        unknown = Unknown("program", option.strings[0]) if absence.fills_in(name) else None
         return Bound(name, value, "default", unknown, (), assumed)
-    if absence.foreign and not KEPT.search(name):
+    if absence.fills_in(name):
         return Bound(name, value, "default", Unknown("program", option.strings[0]))
     return bound if value is bound.value else Bound(name, value, "default")
 

@@ -12,3 +12,9 @@ KEPT = pattern(
     r"pipeline|parallel_sizes?$|num_weight_shards$|virtual|hybrid|^encoder_|^decoder_|standalone|^mtp_num_layers$|^yaml_cfg$"
 )
 """Settings that a program does not fill in by itself: how the model is laid out over ranks is for its caller to say."""
+
+SPLIT = pattern(r"^decoder_(first|last)_pipeline_num_layers$|^pipeline_model_parallel_layout$")
+"""How layers are shared out unevenly: a fork may have a flag of its own for that."""
+
+SHARES_LAYERS = pattern(r"^--.*layers?[-_]list|^--noop[-_]layers")
+"""Flags of forks that share layers out, or add empty ones."""

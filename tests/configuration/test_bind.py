@@ -196,6 +196,13 @@ def test_a_fork_s_launcher_explains_strange_flags() -> None:
     assert kinds(bind("--num-experts 8 16", kind="deepspeed")) == []
 
 
+def test_a_fork_s_flag_may_share_the_layers_out() -> None:
+    for more, known in (("", True), ("--num-layer-list 5,6", False), ("--noop-layers 3", False)):
+        values = bind(f"--num-layers 11 --use-npu-kernels {more}", kind="msrun").values
+        assert (values["pipeline_model_parallel_layout"].unknown is None) is known
+        assert values["pipeline_model_parallel_size"].unknown is None
+
+
 def test_in_another_program_only_a_slip_of_a_letter_is_told() -> None:
     line = "--tensor-model-parallel-size 2 "
     assert kinds(bind(line + "--our-mixer 1", "ours.py")) == ["unchecked-flags"]
