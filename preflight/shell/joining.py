@@ -16,8 +16,8 @@ from preflight.values import Text, Unknown
 BUDGET = 10
 """Paths that one statement may make, and that are followed side by side at most."""
 
-SIDE_BY_SIDE = 4
-"""Once there are so many, a further branch is joined again on each of them."""
+SIDE_BY_SIDE = 3
+"""Once there are more, a further branch is joined again on each of them."""
 
 MAXIMUM_PATHS = 6
 """Ways to one state that are told apart."""

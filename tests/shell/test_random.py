@@ -85,7 +85,7 @@ def expansion(draw: st.DrawFn) -> str:
     if kind == 0:
         return f"${chosen}"
     if kind == 1:
-        return f"${{#{chosen}{index}}}"
+        return f"${{#{chosen}{index if index != '[-1]' else ''}}}"
     if kind == 2:
         return f"$(( {draw(st.sampled_from(EXPRESSIONS))} ))"
     if kind == 3:
