@@ -38,6 +38,8 @@ release | str | - | the Megatron release that is checked against
 program | str | - | file name of the program that is launched
 built_in_code | bool | - | whether Python code builds the configuration, so that no argument check adjusts it first
 trains | bool | - | whether the program runs Megatron's training loop
+fork | bool | - | whether a fork of Megatron runs the program, as far as the launch says
+tp_from_variable | bool | - | whether a variable gives the tensor parallel size, so that it may be another next time
 launcher | str | - | what starts the processes: torchrun, srun, deepspeed, python and others
 launcher_world_size | int | ranks | ranks that the launcher itself starts
 nnodes | int | nodes | nodes of the launch: the launcher's count, else --nodes

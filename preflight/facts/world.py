@@ -126,6 +126,16 @@ def _trains(configuration: Configuration, surroundings: Surroundings, given: Giv
     return Fact("trains", configuration.trains, "launcher", evidence)
 
 
+def _fork(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    return Fact("fork", bool(configuration.fork) and configuration.assumed_release, "launcher")
+
+
+def _tp_from_variable(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    bound = configuration.values.get("tensor_model_parallel_size")
+    words = bound.words[1:] if bound is not None else ()
+    return Fact("tp_from_variable", any("$" in word.span.resolve().text for word in words), "launcher")
+
+
 def _built_in_code(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     return Fact("built_in_code", configuration.launch.configuration is not None, "launcher")
 
@@ -218,6 +228,8 @@ SOURCES: dict[str, Source] = {
     "program": _program,
     "trains": _trains,
     "built_in_code": _built_in_code,
+    "fork": _fork,
+    "tp_from_variable": _tp_from_variable,
     "launcher": _launcher_kind,
     "launcher_world_size": _launcher_world,
     "nnodes": find_nodes,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from preflight.configuration.bind import bind_launch
 from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.catalogue import ENTRIES, fact_types
+from preflight.facts.derive import NOTHING_SAID, derive_facts
 from preflight.facts.derived import DERIVATIONS
+from preflight.targets.table import load_table
+from tests.configuration.launches import make_launch
 from tests.facts.settings import facts_of
 
 SIZES = "--num-layers 16 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "
@@ -110,6 +114,13 @@ def test_a_setting_becomes_what_megatron_uses(arguments: str, release: str, name
     fact = facts_of(arguments, release)[name]
     assert fact.known
     assert fact.value == value
+
+
+def test_a_fork_is_one_where_nobody_named_the_release() -> None:
+    launch = make_launch(["--use-flash-attn"], kind="msrun")
+    for assumed in (True, False):
+        (configuration,) = bind_launch(launch, load_table("core_v0.19.0"), assumed=assumed)
+        assert derive_facts(configuration, NOTHING_SAID)["fork"].value is assumed
 
 
 def test_what_was_asked_for_stays_known() -> None:
