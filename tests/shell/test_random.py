@@ -38,7 +38,6 @@ word = st.sampled_from(
         "é",
         "a,b",
         "\\",
-        "'",
         '"',
     ]
 )
@@ -70,7 +69,7 @@ operator = st.sampled_from(
         "/%b",
     ]
 )
-subscript = st.sampled_from(["", "", "[@]", "[*]", "[0]", "[1]", "[-1]"])
+subscript = st.sampled_from(["", "", "[@]", "[*]", "[0]", "[1]"])
 
 
 EXPRESSIONS = ("1", "2+3", "7/2", "-7%3", "2**5", "1<<3", "5>3?1:0", "3&&0", "~4", "0x1f")
@@ -85,7 +84,7 @@ def expansion(draw: st.DrawFn) -> str:
     if kind == 0:
         return f"${chosen}"
     if kind == 1:
-        return f"${{#{chosen}{index if index != '[-1]' else ''}}}"
+        return f"${{#{chosen}{index}}}"
     if kind == 2:
         return f"$(( {draw(st.sampled_from(EXPRESSIONS))} ))"
     if kind == 3:
