@@ -241,6 +241,8 @@ class Expansion:
                 break
             if not isinstance(part, Parameter) or not is_list(part, self, b"@"):
                 return False
+            if part.operator in (":-", "-", ":=", "="):
+                return False
             found = True
         return found
 
