@@ -98,7 +98,9 @@ def build_pages() -> dict[Path, str]:
 
 def find_stale(pages: dict[Path, str]) -> list[Path]:
     present = set(PAGES.glob("*.md"))
-    changed = [path for path, text in pages.items() if path not in present or path.read_bytes() != text.encode()]
+    changed = [
+        path for path, text in pages.items() if path not in present or path.read_bytes() != text.encode()
+    ]
     return sorted([*changed, *(present - set(pages))])
 
 

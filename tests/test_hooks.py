@@ -32,7 +32,9 @@ def call(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone of the working tree, as a repository of hooks."""
     clone = tmp_path_factory.mktemp("hooks") / "preflight"
-    listed = call(ROOT, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout.split("\0")
+    listed = call(ROOT, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout.split(
+        "\0"
+    )
     for name in filter(None, listed):
         if (ROOT / name).is_file() and not name.startswith(("tests/", "fixtures/")):
             (clone / name).parent.mkdir(parents=True, exist_ok=True)

@@ -167,7 +167,9 @@ def test_the_schema_is_current_and_names_every_key() -> None:
 
 def test_the_schema_agrees_with_the_reader() -> None:
     schema = make_schema()
-    jsonschema.validate({"fail-on": "error", "cluster": {"gpus_per_node": 8}, "env": {"a*": {"X": "1"}}}, schema)
+    jsonschema.validate(
+        {"fail-on": "error", "cluster": {"gpus_per_node": 8}, "env": {"a*": {"X": "1"}}}, schema
+    )
     for bad in ({"targt": "x"}, {"fail-on": "fatal"}, {"cluster": {"nodes": 0}}, {"select": "all"}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(bad, schema)
@@ -176,7 +178,11 @@ def test_the_schema_agrees_with_the_reader() -> None:
 names = st.text(string.ascii_lowercase + "-_", min_size=1, max_size=12)
 
 
-@given(st.dictionaries(names, st.one_of(st.integers(), st.text(max_size=5), st.booleans(), st.lists(st.integers()))))
+@given(
+    st.dictionaries(
+        names, st.one_of(st.integers(), st.text(max_size=5), st.booleans(), st.lists(st.integers()))
+    )
+)
 def test_any_table_is_read_or_refused_with_a_frame(table: dict[str, object]) -> None:
     import tempfile
 
