@@ -224,10 +224,11 @@ def eval_(call: Call) -> list[State] | None:
     if not words:
         state.status = 0
         return None
-    text = words[0].text
+    pieces = list(words[0].text.pieces)
     for word in words[1:]:
-        blank = Text((Piece(" ", Span(word.span.source, word.span.start, word.span.start)),))
-        text = text.joined(blank, word.text)
+        pieces.append(Piece(" ", Span(word.span.source, word.span.start, word.span.start)))
+        pieces.extend(word.text.pieces)
+    text = Text(pieces)
     state.status = 0
     foreign = any(unknown.reason == "command" for unknown in text.unknowns)
     if foreign and not _SETUP.search(text.display()):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 
 MAXIMUM_CALLS = 40
+BYTES_OF_A_STATEMENT = 16
+"""What `eval` runs costs fuel by its length: text can double at every turn."""
 
 
 def capture_output(evaluator: Evaluator, expansion: Expansion, part: Substitution) -> Text:
@@ -125,6 +127,7 @@ def call_function(evaluator: Evaluator, body: tuple[Function, Syntax], call: Cal
 def run_text(evaluator: Evaluator, text: Text, path: str, state: State) -> list[State]:
     """Run known text as a script: `eval`, a sourced file that the script wrote."""
     source, unknowns = derive_source(text, path)
+    evaluator.burn(len(source.data) // BYTES_OF_A_STATEMENT)
     syntax = evaluator.syntax_of(source, unknowns)
     evaluator.syntaxes[id(source)] = syntax
     evaluator.calls += 1

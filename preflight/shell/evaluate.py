@@ -56,6 +56,8 @@ FUEL = 16_000
 """Statements that one script may run, over all paths."""
 SECONDS = 3.0
 """Of processor time: only a script that is made to be slow gets there before its fuel runs out."""
+MANY_ARMS = 64
+"""Arms of a `case` past which those done are joined before the next ones run."""
 
 
 class Evaluator:
@@ -89,7 +91,7 @@ class Evaluator:
     def burn(self, amount: int = 1) -> None:
         self.fuel -= amount
         self.ticks += 1
-        if self.fuel < 0 or (self.ticks % 512 == 0 and time.process_time() > self.deadline):
+        if self.fuel < 0 or (self.ticks % 128 == 0 and time.process_time() > self.deadline):
             raise ExhaustedError
 
     def syntax_of(self, source: Source, unknowns: dict[int, Piece] | None = None) -> Syntax:
@@ -336,6 +338,8 @@ class Evaluator:
                     out.extend(each for each in after if each.flow is not None)
                 else:
                     out.extend(after)
+            if len(out) > MANY_ARMS:
+                out = self.join(out)
             if not pending and not falling:
                 break
         for each in pending:

@@ -31,6 +31,11 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     "two functions that call each other": ("f() { g; }; g() { f; }; f", "calls itself without end"),
     "a bomb of functions": ("f() { f | f & }; f", ""),
     "an eval that evals itself": ('x=\'eval "$x"\'; eval "$x"', ""),
+    "an eval that doubles its text": ('x=\'eval "$x$x"\'; eval "$x"; torchrun x', ""),
+    "a case with thousands of arms": (
+        "case $X in\n" + "".join(f"a{i}) Y={i};;\n" for i in range(3000)) + "esac\ntorchrun $Y",
+        "",
+    ),
     "substitutions in substitutions": ("torchrun " + "$(echo " * 2000 + "x" + ")" * 2000, ""),
     "deep braces": ("torchrun " + "${a:-" * 5000 + "x" + "}" * 5000, ""),
     "deep parentheses": ("(" * 100_000 + "torchrun x" + ")" * 100_000, ""),
