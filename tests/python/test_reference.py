@@ -26,7 +26,7 @@ def words_of(execution: Execution) -> tuple[str, object] | None:
 def same_program(given: object) -> object:
     """The interpreter's path counts as `python`."""
     if isinstance(given, list):
-        return ["python" if str(w).rpartition("/")[2].startswith("python3") else w for w in given]
+        return ["python" if str(w).rpartition("/")[2].startswith("python") else w for w in given]
     return given
 
 
