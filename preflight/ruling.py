@@ -67,6 +67,8 @@ def describe_truncation(script: Script) -> Iterable[str]:
 
 def choose_rules(rules: RuleSet, select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:
     """The rules that names and families choose; without `select`, all of them."""
+    if not select and not ignore:
+        return rules.rules
     return tuple(
         rule
         for rule in rules.rules
@@ -184,18 +186,25 @@ def rules_beyond_arguments(known: RuleSet, rules: tuple[Rule, ...]) -> tuple[Rul
     return tuple(rule for rule in rules if rule.remark is not None or holds(rule))
 
 
+_GENERAL: list[tuple[tuple[Rule, ...], tuple[Rule, ...]]] = []
+
+
 def general_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules that ask for nothing of Megatron's: those that hold for any program."""
+    """The rules that ask for nothing of Megatron's: those that hold for any program.  The last answer is kept."""
+    if _GENERAL and _GENERAL[0][0] is rules:
+        return _GENERAL[0][1]
     from preflight.engine.run import facts_of_rule
     from preflight.facts.world import SOURCES
 
-    general = ("env_", "node_", "slurm_", "scheduler_", "launcher_")
-    return tuple(
+    prefixes = ("env_", "node_", "slurm_", "scheduler_", "launcher_")
+    general = tuple(
         rule
         for rule in rules
         if rule.remark is not None
-        or all(name in SOURCES or name.startswith(general) for name in facts_of_rule(rule))
+        or all(name in SOURCES or name.startswith(prefixes) for name in facts_of_rule(rule))
     )
+    _GENERAL[:] = [(rules, general)]
+    return general
 
 
 def run_layout(resolved: Resolved, rules: tuple[Rule, ...], request: Request) -> list[Diagnostic]:

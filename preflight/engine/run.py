@@ -62,10 +62,7 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
     checked = 0
     gates: dict[object, bool] = {}
     kinds = {remark.kind for remark in subject.remarks}
-    for rule in rules.rules if selected is None else selected:
-        form = find_form(rule, release)
-        if form is None:
-            continue
+    for rule, form in list_forms(rules.rules if selected is None else tuple(selected), release):
         checked += 1
         if rule.remark is not None and rule.remark not in kinds:
             continue
@@ -84,6 +81,21 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
         elif verdict is not None:
             undecided.append(verdict)
     return Outcome(tuple(findings), tuple(undecided), tuple(failures), checked)
+
+
+_FORMS: dict[tuple[int, Version], tuple[tuple[Rule, ...], tuple[tuple[Rule, Form], ...]]] = {}
+
+
+def list_forms(rules: tuple[Rule, ...], release: Version) -> tuple[tuple[Rule, Form], ...]:
+    """The rules that hold for a release, each with its form; kept, since every launch of a folder asks for the same."""
+    kept = _FORMS.get((id(rules), release))
+    if kept is None or kept[0] is not rules:
+        found = ((rule, find_form(rule, release)) for rule in rules)
+        kept = (rules, tuple((rule, form) for rule, form in found if form is not None))
+        if len(_FORMS) >= 64:
+            _FORMS.clear()
+        _FORMS[id(rules), release] = kept
+    return kept[1]
 
 
 def find_form(rule: Rule, release: Version) -> Form | None:
