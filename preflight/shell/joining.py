@@ -16,6 +16,10 @@ from preflight.values import Text, Unknown
 BUDGET = 10
 """Paths that one statement may make, and that are followed side by side at most."""
 
+NEAREST = 24
+"""A path is compared with so many others, those made last."""
+MOST_ENDED = 24
+"""Paths that have ended, past which those that ended alike are joined."""
 SIDE_BY_SIDE = 3
 """Once there are more, a further branch is joined again on each of them."""
 
@@ -134,16 +138,27 @@ def join(states: list[State], budget: int = BUDGET, *, status: bool = True) -> l
         return states
     out: list[State] = []
     for state in states:
-        for number, other in enumerate(out):
-            if state.same(other, status=status):
-                out[number] = merge(other, state)
+        for number in range(len(out) - 1, max(-1, len(out) - 1 - NEAREST), -1):
+            if state.same(out[number], status=status):
+                out[number] = merge(out[number], state)
                 break
         else:
             out.append(state)
     active = [state for state in out if state.flow is None]
-    if len(active) > budget:
-        return [state for state in out if state.flow is not None] + _collapse(active)
-    return out
+    ended = [state for state in out if state.flow is not None]
+    if len(ended) > MOST_ENDED:
+        ended = _collapse_ended(ended)
+    elif len(active) <= budget:
+        return out
+    return ended + (_collapse(active) if len(active) > budget else active)
+
+
+def _collapse_ended(states: list[State]) -> list[State]:
+    """Of the paths that have left a loop, a function or the script, one for each way out."""
+    ways: dict[object, list[State]] = {}
+    for state in states:
+        ways.setdefault(state.flow, []).append(state)
+    return [one for way in ways.values() for one in (_collapse(way) if len(way) > 1 else way)]
 
 
 def join_groups(groups: list[list[State]], budget: int) -> list[State]:

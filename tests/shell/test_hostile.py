@@ -62,6 +62,12 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "for i in {1..400}; do if grep x; then A=$A$i; fi; done; torchrun $A",
         "",
     ),
+    "a retry loop in a function": (
+        "f() { while true; do r=$(curl x); if [[ $r == ok ]]; then break; fi\n"
+        "if [[ $r == bad ]]; then return 1; fi; n=$((n + 1)); sleep 1; done; }\n"
+        "A=$(f); B=$(f); torchrun $A $B",
+        "",
+    ),
     "many commands": ("torchrun x\n" * 200_000, ""),
     "ten megabytes": ("echo some text that is long enough\n" * 300_000, "larger than"),
     "ten megabytes in one word": ("torchrun " + "x" * 10_000_000, "larger than"),
