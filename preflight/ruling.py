@@ -7,7 +7,7 @@ needs, in the severity that the config wants, marked where an ignore comment cov
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from preflight.chain import Request, Resolved, Settled, find_root, language_of, place_of, resolve, signature
@@ -176,35 +176,43 @@ def run_one(
     return run_rules(request.rules, subject, rules)
 
 
-def rules_beyond_arguments(known: RuleSet, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+Selection = tuple[Rule, ...]
+_KEPT: dict[str, tuple[Selection, Selection]] = {}
+
+
+def keep(name: str, rules: Selection, choose: Callable[[], Selection]) -> Selection:
+    """A selection out of these rules; the last one of each name is kept, since every launch asks for it again."""
+    kept = _KEPT.get(name)
+    if kept is None or kept[0] is not rules:
+        kept = _KEPT[name] = (rules, choose())
+    return kept[1]
+
+
+def rules_beyond_arguments(known: RuleSet, rules: Selection) -> Selection:
     """The rules that hold for settings which code builds: those never pass through the validation of arguments."""
 
     def holds(rule: Rule) -> bool:
         references = known.prose(rule.name).references
         return not references or any(not name.startswith(ARGUMENT_CODE) for name in references)
 
-    return tuple(rule for rule in rules if rule.remark is not None or holds(rule))
+    return keep(
+        "beyond", rules, lambda: tuple(rule for rule in rules if rule.remark is not None or holds(rule))
+    )
 
 
-_GENERAL: list[tuple[tuple[Rule, ...], tuple[Rule, ...]]] = []
-
-
-def general_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules that ask for nothing of Megatron's: those that hold for any program.  The last answer is kept."""
-    if _GENERAL and _GENERAL[0][0] is rules:
-        return _GENERAL[0][1]
+def general_rules(rules: Selection) -> Selection:
+    """The rules that ask for nothing of Megatron's: those that hold for any program."""
     from preflight.engine.run import facts_of_rule
     from preflight.facts.world import SOURCES
 
     prefixes = ("env_", "node_", "slurm_", "scheduler_", "launcher_")
-    general = tuple(
-        rule
-        for rule in rules
-        if rule.remark is not None
-        or all(name in SOURCES or name.startswith(prefixes) for name in facts_of_rule(rule))
+
+    def holds(rule: Rule) -> bool:
+        return all(name in SOURCES or name.startswith(prefixes) for name in facts_of_rule(rule))
+
+    return keep(
+        "general", rules, lambda: tuple(rule for rule in rules if rule.remark is not None or holds(rule))
     )
-    _GENERAL[:] = [(rules, general)]
-    return general
 
 
 def run_layout(resolved: Resolved, rules: tuple[Rule, ...], request: Request) -> list[Diagnostic]:
