@@ -7,7 +7,7 @@ branches that it needs, and no others; one that holds in several releases names 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from preflight.diagnostics import Diagnostic, Undecided
@@ -105,11 +105,3 @@ def path_of(path: Iterable[Condition]) -> frozenset[Branch]:
 def branch_of(condition: Condition) -> Branch:
     span = condition.span
     return span.path, span.start, span.end, condition.taken
-
-
-def group_by(keys: Sequence[object]) -> Mapping[object, list[int]]:
-    """Positions by key, in the order of their first occurrence."""
-    groups: dict[object, list[int]] = {}
-    for number, key in enumerate(keys):
-        groups.setdefault(key, []).append(number)
-    return groups

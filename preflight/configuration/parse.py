@@ -17,8 +17,6 @@ from preflight.record import NamedTuple
 from preflight.targets.table import Option, Table
 from preflight.values import Unknown
 
-UNJUDGED = ("many", "vague")
-
 
 class Fault(NamedTuple):
     """Something that argparse refuses, or (`repeated`) takes without a word.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from preflight.patterns import pattern as lazy_pattern
 
-LETTERS = "EtmL"
 LONGEST = 100_000
 _GROUP = lazy_pattern(r"\(([^)]+)\)\*(\d+)")
 _LETTER = lazy_pattern(r"(.)\*(\d+)")

@@ -18,7 +18,6 @@ from preflight.python.objects import (
     Function,
     Imported,
     Instance,
-    Missing,
     Origin,
     Parameter,
     Scalar,
@@ -28,7 +27,7 @@ from preflight.python.objects import (
 )
 from preflight.python.scope import Frame, RaisedError
 from preflight.source import Span
-from preflight.values import Text, Unknown
+from preflight.values import Text
 
 _LOOKUPS = {
     "KeyError": ("LookupError",),
@@ -278,10 +277,6 @@ def _matches_each(pattern: cst.MatchTuple | cst.MatchList, subject: Value, frame
         if isinstance(inner, cst.MatchSequenceElement):
             outcomes.append(matches(inner.value, element.value, frame))
     return False if False in outcomes else None if None in outcomes else True
-
-
-def unknown_value(name: str, frame: Frame, node: cst.CSTNode) -> Value:
-    return Missing(Unknown("code", name), Origin(frame.tree.span(node)))
 
 
 __all__ = ["RaisedError", "add_field", "catches", "define_class", "define_function", "literal", "matches"]

@@ -28,7 +28,6 @@ from preflight.python.objects import (
     Value,
     assumptions_of,
     key_of,
-    text_of,
 )
 from preflight.python.scope import ExhaustedError, Frame, truth
 from preflight.python.syntax import _HOLE
@@ -454,14 +453,6 @@ def arguments_of(node: cst.Call, frame: Frame) -> Arguments:
         elif rest is None:
             positional.append(Element(value, span))
     return Arguments(tuple(positional), keywords, rest, keyword_rest, frame.tree.span(node))
-
-
-def shown_text(value: Value, node: cst.CSTNode, frame: Frame) -> Text:
-    """What `str()` gives, as text; an unknown piece where that is not known."""
-    found = text_of(value, frame.tree.span(node))
-    if found is None:
-        found = formats.format_value(value, None, None, frame.tree.span(node), frame.tree.shown(node))
-    return found
 
 
 def frame_span(node: cst.CSTNode, frame: Frame) -> Span:

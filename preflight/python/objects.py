@@ -399,16 +399,6 @@ def describe(value: Value) -> str | None:
     return None
 
 
-def origin_of(value: Value, fallback: Span) -> Origin:
-    """Where a value comes from."""
-    if isinstance(value, (Scalar, Missing)):
-        return value.origin
-    if isinstance(value, String) and value.text.pieces:
-        first = value.text.pieces[0]
-        return Origin(first.span, first.steps, value.text.assumptions)
-    return Origin(fallback)
-
-
 def assumptions_of(*values: Value) -> tuple[Assumption, ...]:
     found: dict[Assumption, None] = {}
     for value in values:

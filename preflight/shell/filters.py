@@ -22,8 +22,6 @@ from preflight.shell.operands import (
 )
 from preflight.shell.regular import awk, grep, sed
 
-MAXIMUM_OUTPUT = 200_000
-
 
 def _ranges(text: str) -> Callable[[int], bool] | None:
     spans: list[tuple[int, int]] = []

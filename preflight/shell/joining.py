@@ -18,8 +18,10 @@ BUDGET = 10
 
 NEAREST = 24
 """A path is compared with so many others, those made last."""
+
 MOST_ENDED = 24
 """Paths that have ended, past which those that ended alike are joined."""
+
 SIDE_BY_SIDE = 3
 """Once there are more, a further branch is joined again on each of them."""
 

@@ -193,7 +193,3 @@ def _replace_argument(state: State, number: int, text: Text, value: str) -> None
     if items[at] is None and value:
         items[at] = Element(text, text.pieces[0].span)
         state.learn_arguments(arguments._replace(items=tuple(items)))
-
-
-def case_claim(subject: Text, pattern: Text, literal: bool) -> Atom:
-    return Atom("=", subject, pattern, literal)

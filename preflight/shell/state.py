@@ -53,9 +53,6 @@ class Variable(NamedTuple):
         return self.value
 
 
-UNSET = Variable(None)
-
-
 class Arguments(NamedTuple):
     """Positional arguments. None stands for one that is not known; `open`: more may follow.
 

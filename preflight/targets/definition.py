@@ -38,7 +38,6 @@ ACTIONS = {
 }
 OUTSIDE_NARGS = {"argparse.REMAINDER": "...", "argparse.OPTIONAL": "?", "argparse.ZERO_OR_MORE": "*"}
 OUTSIDE_NARGS |= {"argparse.ONE_OR_MORE": "+"}
-FIELD_ARGUMENTS = ("type", "nargs", "choices", "action")
 
 
 def interpret(modules: Modules) -> Interpreter:
