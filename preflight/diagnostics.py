@@ -19,6 +19,10 @@ SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
 """From mild to severe."""
 
 
+LONGEST_QUOTE = 80
+"""So many characters of the source go into a label that stands without it."""
+
+
 class Label(NamedTuple):
     """A place with a few words. Hidden labels are not drawn; they count for ignore comments."""
 
@@ -26,6 +30,14 @@ class Label(NamedTuple):
     text: str
     primary: bool = False
     hidden: bool = False
+
+    @property
+    def quoted(self) -> str:
+        """The words where no source is drawn beside them: what they mark, then the words."""
+        marked = " ".join(self.span.text.split())
+        if not self.text or marked in self.text or len(marked) > LONGEST_QUOTE:
+            return self.text
+        return marked if marked.endswith(self.text) else f"{marked}: {self.text}"
 
 
 class Edit(NamedTuple):

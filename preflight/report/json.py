@@ -66,7 +66,7 @@ def describe_finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "help": diagnostic.help,
         "notes": list(diagnostic.notes),
         "labels": [
-            {"path": label.span.path, **_place(label.span), "text": label.text, "primary": label.primary}
+            {"path": label.span.path, **_place(label.span), "text": label.quoted, "primary": label.primary}
             for label in diagnostic.labels
             if not label.hidden
         ],

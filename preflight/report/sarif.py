@@ -97,7 +97,7 @@ def _result(diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
     related = visible[1:]
     if related:
         result["relatedLocations"] = [
-            {"id": number, **_location(label.span, label.text)} for number, label in enumerate(related, 1)
+            {"id": number, **_location(label.span, label.quoted)} for number, label in enumerate(related, 1)
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(visible)}]}]
     if diagnostic.fix is not None and diagnostic.fix.edits:
@@ -116,7 +116,7 @@ def _primary(diagnostic: Diagnostic) -> dict[str, Any]:
 def _flow(labels: Sequence[Label]) -> list[dict[str, Any]]:
     """From where the values are written to where they are used: the primary label comes last."""
     ordered = [*reversed(labels[1:]), labels[0]]
-    return [{"location": _location(label.span, label.text or "used here")} for label in ordered]
+    return [{"location": _location(label.span, label.quoted or "used here")} for label in ordered]
 
 
 def _location(span: Span, text: str = "") -> dict[str, Any]:

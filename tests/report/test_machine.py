@@ -56,11 +56,12 @@ def test_sarif_says_everything() -> None:
     region = result["locations"][0]["physicalLocation"]["region"]
     assert (region["startLine"], region["startColumn"], region["endColumn"]) == (7, 2, 34)
     related = [entry["message"]["text"] for entry in result["relatedLocations"]]
-    assert related == ["8 comes from this default", "30", "32 layers"]
+    assert related[:2] == ["8 comes from this default", "--num-attention-heads 30"]
+    assert related[2].endswith(": 32 layers")
     flow = [
         step["location"]["message"]["text"] for step in result["codeFlows"][0]["threadFlows"][0]["locations"]
     ]
-    assert flow[-1] == "resolves to 8" and len(flow) == 4
+    assert flow[-1].endswith("$TP: resolves to 8") and len(flow) == 4
     assert result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"] == "6"
     assert result["partialFingerprints"]["preflight/v1"] == HEADS.fingerprint
     assert run["invocations"][0]["executionSuccessful"] is False
