@@ -14,6 +14,7 @@ from preflight.shell import lookup
 from preflight.shell.assigned import assigned_names
 from preflight.shell.call import brief
 from preflight.shell.expand import Expansion
+from preflight.shell.joining import reduce_paths
 from preflight.shell.state import Arguments, Element, State, Variable
 from preflight.shell.statements import Block, Count, For, While
 from preflight.shell.syntax import Syntax
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 
 MAXIMUM_ITERATIONS = 1_500
+OPEN_TURNS = 8
+"""Turns that may each be the last, past which one stands for all that follow."""
 
 
 def run_for(evaluator: Evaluator, statement: For, syntax: Syntax, state: State) -> list[State]:
@@ -154,21 +157,20 @@ def run_while(evaluator: Evaluator, statement: While, syntax: Syntax, state: Sta
     span = Span(syntax.source, statement.start, statement.end)
     states, out = [state], []
     seen: list[State] = []
+    before, open_turns = dict(state.variables), 0
     for turn in range(MAXIMUM_ITERATIONS):
         known = {id(each): each.forks for each in states}
-        yes, no, left = evaluator.decide(statement.condition, syntax, states)
-        out.extend(left)
-        if statement.until:
-            yes, no = no, yes
-        for each in no:
-            each.status = 0
-        out.extend(no)
+        yes, no, left = one_test(evaluator, statement, syntax, states)
+        out.extend(left + no)
         unsure = [each for each in yes if each.forks > known.get(id(each), -1) and no]
         certain = [each for each in yes if each not in unsure]
         for each in unsure:
             out.extend(some_turns(evaluator, statement, syntax, each, span))
         states, left = take_turn(evaluator, evaluator.block(statement.body, syntax, certain))
         out.extend(left)
+        open_turns += bool(left and states)
+        if open_turns and (open_turns > OPEN_TURNS or not all(each.arguments.certain for each in states)):
+            return evaluator.join(out + last_turn(evaluator, statement, syntax, states, before))
         if turn > 2:
             states = [each for each in states if not any(each.same(old) for old in seen)]
         seen = [each.fork() for each in states] if turn < 2 or turn % 16 == 0 else seen
@@ -180,13 +182,47 @@ def run_while(evaluator: Evaluator, statement: While, syntax: Syntax, state: Sta
     return evaluator.join(out + states)
 
 
+def one_test(
+    evaluator: Evaluator, statement: While, syntax: Syntax, states: list[State]
+) -> tuple[list[State], list[State], list[State]]:
+    """The states that take another turn, those that are through, and those that left in the condition."""
+    yes, no, left = evaluator.decide(statement.condition, syntax, states)
+    if statement.until:
+        yes, no = no, yes
+    for each in no:
+        each.status = 0
+    return yes, no, left
+
+
+def last_turn(
+    evaluator: Evaluator, statement: While, syntax: Syntax, states: list[State], before: dict[str, Variable]
+) -> list[State]:
+    """Some turns leave the loop and some go on, who knows when: one that stands for all that may follow."""
+    span = Span(syntax.source, statement.start, statement.end)
+    parts = (*statement.condition, *statement.body)
+    names: set[str] = set()
+    for each in states:
+        names |= assigned_names(parts, syntax, each.functions)
+        forget(evaluator, each, parts, syntax, _reason(each), span)
+        inside = {c for path in each.paths for c in path if span.start <= c.span.start < span.end}
+        inside = {c for c in inside if c.span.source is span.source}
+        each.paths = reduce_paths([tuple(c for c in path if c not in inside) for path in each.paths])
+    yes, no, left = one_test(evaluator, statement, syntax, evaluator.join(states))
+    _, gone = take_turn(evaluator, evaluator.block(statement.body, syntax, yes))
+    drop_inner(no + left + gone, names - {"@"}, before, statement, syntax)
+    return no + left + gone
+
+
+def _reason(state: State) -> Reason:
+    asked = bool(state.conditions) and "$#" in state.conditions[-1].text
+    return "positional" if asked or not state.arguments.certain else "branches"
+
+
 def some_turns(
     evaluator: Evaluator, statement: While, syntax: Syntax, state: State, span: Span
 ) -> list[State]:
     """The loop runs, but how often is not known."""
-    reason: Reason = "branches"
-    if (state.conditions and "$#" in state.conditions[-1].text) or not state.arguments.certain:
-        reason = "positional"
+    reason = _reason(state)
     parts = (*statement.condition, *statement.body)
     before = dict(state.variables)
     names = assigned_names(parts, syntax, state.functions)

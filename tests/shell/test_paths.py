@@ -160,3 +160,23 @@ def test_many_sets_of_conditions_cover_what_they_covered(chosen: set[tuple[bool 
     if len(reduced) < MAXIMUM_PATHS:
         assert covered(reduced) == covered(paths)
     assert len(reduced) <= len(paths)
+
+
+def test_a_loop_that_shifts_unknown_arguments_ends() -> None:
+    text = (
+        "TP=1; EXTRA=()\nwhile true; do case $1 in\n--tp) TP=$2; shift 2;;\n--extra) EXTRA+=($2); shift 2;;\n"
+        "-v) V=$((V+1)); shift;;\n--) shift; break;;\n*) exit 1;;\nesac; done\ntorchrun $TP ${EXTRA[@]}"
+    )
+    script = evaluate(text)
+    assert [shown(e)[1:] for e in launches(script)] == [["1"], ["?*$TP", "?*${EXTRA[@]}"]]
+    assert script.truncated == ()
+    later = launches(script)[1].conditions
+    assert [c.text for c in later if c.taken and "--tp" in c.text] == []
+
+
+def test_a_loop_that_any_turn_may_end_stands_for_all_its_turns() -> None:
+    text = "n=0\nwhile :; do n=$((n+1)); ping -c 1 host && break; done\ntorchrun $n"
+    script = evaluate(text)
+    found = [shown(e)[1] for e in launches(script)]
+    assert found[0] == "1" and found[-1].startswith("?")
+    assert script.truncated == ()
