@@ -1,4 +1,4 @@
-"""Build step: compile `rules/` to JSON inside the wheel, so that an installed preflight reads no TOML."""
+"""Build step: compile the rules and flag tables to constants inside the wheel: a check reads no TOML and no JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class CompileRules(BuildHookInterface):  # type: ignore[misc]
+class CompileData(BuildHookInterface):  # type: ignore[misc]
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -18,14 +18,18 @@ class CompileRules(BuildHookInterface):  # type: ignore[misc]
             return
         root = Path(self.root)
         sys.path.insert(0, str(root))
-        from preflight.engine.compiled import PROSE, RULES, write_compiled
+        from preflight.engine.compiled import write_compiled
         from preflight.engine.load import load_rules
         from preflight.facts.catalogue import fact_types
+        from preflight.targets.history import compile_history
+        from preflight.targets.table import compile_tables
 
         rules, errors = load_rules([root / "rules"], fact_types())
         if errors:
             raise SystemExit("\n".join(str(error) for error in errors))
         self.folder = tempfile.TemporaryDirectory()
-        write_compiled(rules, Path(self.folder.name))
-        for name in (RULES, PROSE):
-            build_data["force_include"][str(Path(self.folder.name) / name)] = f"preflight/compiled/{name}"
+        compiled = Path(self.folder.name)
+        write_compiled(rules, compiled)
+        compile_tables(compiled / "targets")
+        compile_history(compiled / "targets")
+        build_data["force_include"][self.folder.name] = "preflight/compiled"

@@ -11,7 +11,7 @@ import preflight
 
 PACKAGE = Path(preflight.__file__).parent
 STAGES = (
-    ("record", "patterns"),
+    ("record", "patterns", "constants"),
     ("source",),
     ("values",),
     ("execution",),

@@ -70,7 +70,7 @@ class Evaluation:
     def disjunction(self, tree: Tree) -> Any:
         return self.combine(tree[1], deciding=True)
 
-    def combine(self, parts: list[Tree], deciding: bool) -> Any:
+    def combine(self, parts: tuple[Tree, ...], deciding: bool) -> Any:
         """`and` (deciding False) or `or` (deciding True): one deciding part decides, whatever the others are."""
         result: Any = not deciding
         for part in parts:

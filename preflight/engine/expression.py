@@ -1,7 +1,7 @@
 """The expression language of rules: reading and type-checking.
 
 In: the text of an expression (a subset of Python, read with `ast`) and the types of the names that it may use.
-Out: a tree of plain lists, which JSON can hold and `evaluate` runs.  It refuses, with the column, every construct
+Out: a tree of plain tuples, which `evaluate` runs.  It refuses, with the column, every construct
 outside the subset, unknown names and functions, and operands whose types do not fit.
 
 Types are "int", "float", "bool", "str", "version", "any", and "list[...]" of these; every value may also be None.
@@ -73,31 +73,31 @@ class _Reader:
 
     def _Constant(self, node: ast.Constant) -> tuple[Tree, str]:
         if node.value is None:
-            return ["constant", None], "none"
+            return ("constant", None), "none"
         kind = type(node.value).__name__
         if kind not in ("int", "float", "bool", "str"):
             raise self.error(node, f"a {kind} is not part of the expression language")
         if isinstance(node.value, int) and node.value.bit_length() > 64:
             raise self.error(node, "the number is too large")
-        return ["constant", node.value], kind
+        return ("constant", node.value), kind
 
     def _Name(self, node: ast.Name) -> tuple[Tree, str]:
         kind = self.bound.get(node.id) or self.types.get(node.id)
         if kind is None:
             raise self.error(node, f"there is no fact named {node.id!r}{suggest(node.id, self.types)}")
-        return ["name", node.id], kind
+        return ("name", node.id), kind
 
     def _BoolOp(self, node: ast.BoolOp) -> tuple[Tree, str]:
         word = "and" if isinstance(node.op, ast.And) else "or"
-        return [word, [self.truth(value) for value in node.values]], "bool"
+        return (word, tuple([self.truth(value) for value in node.values])), "bool"
 
     def _UnaryOp(self, node: ast.UnaryOp) -> tuple[Tree, str]:
         if isinstance(node.op, ast.Not):
-            return ["not", self.truth(node.operand)], "bool"
+            return ("not", self.truth(node.operand)), "bool"
         if not isinstance(node.op, ast.USub):
             raise self.error(node, "this operator is not part of the expression language")
         tree, kind = self.number(node.operand)
-        return ["negative", tree], kind
+        return ("negative", tree), kind
 
     def _BinOp(self, node: ast.BinOp) -> tuple[Tree, str]:
         operator = OPERATORS.get(type(node.op))
@@ -109,7 +109,7 @@ class _Reader:
         kind = (
             "float" if operator == "/" or "float" in (first, second) else first if first == second else "any"
         )
-        return ["binary", operator, left, right], kind
+        return ("binary", operator, left, right), kind
 
     @staticmethod
     def is_small(node: ast.expr) -> bool:
@@ -119,14 +119,14 @@ class _Reader:
 
     def _Compare(self, node: ast.Compare) -> tuple[Tree, str]:
         left, kind = self.read(node.left)
-        links: list[list[Any]] = []
+        links: list[tuple[str, Tree]] = []
         for operator, part in zip(node.ops, node.comparators, strict=True):
             word = OPERATORS[type(operator)]
             right, other = self.read(part)
             self.check_comparison(part, word, kind, other)
-            links.append([word, right])
+            links.append((word, right))
             kind = other
-        return ["compare", left, links], "bool"
+        return ("compare", left, tuple(links)), "bool"
 
     def check_comparison(self, node: ast.expr, operator: str, left: str, right: str) -> None:
         if operator in ("is", "is not"):
@@ -150,14 +150,14 @@ class _Reader:
     def _IfExp(self, node: ast.IfExp) -> tuple[Tree, str]:
         test = self.truth(node.test)
         (yes, first), (no, second) = self.read(node.body), self.read(node.orelse)
-        return ["if", test, yes, no], unite(first, second)
+        return ("if", test, yes, no), unite(first, second)
 
     def _List(self, node: ast.List | ast.Tuple) -> tuple[Tree, str]:
         parts = [self.read(part) for part in node.elts]
         kind = parts[0][1] if parts else "any"
         for _, other in parts[1:]:
             kind = unite(kind, other)
-        return ["list", [tree for tree, _ in parts]], f"list[{kind}]"
+        return ("list", tuple([tree for tree, _ in parts])), f"list[{kind}]"
 
     _Tuple = _List
 
@@ -166,7 +166,7 @@ class _Reader:
         index, _ = self.number(node.slice)
         if not kind.startswith("list[") and kind not in ("any", "version"):
             raise self.error(node, f"a value of type {kind} has no elements")
-        return ["index", whole, index], kind[5:-1] if kind.startswith("list[") else "any"
+        return ("index", whole, index), kind[5:-1] if kind.startswith("list[") else "any"
 
     def _Call(self, node: ast.Call) -> tuple[Tree, str]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -179,9 +179,8 @@ class _Reader:
         if not function.least <= len(node.args) <= function.most:
             raise self.error(node, f"{name} takes {function.least} to {function.most} arguments")
         parts = [self.read(argument) for argument in node.args]
-        return ["call", name, [tree for tree, _ in parts]], result_type(
-            function.result, [k for _, k in parts]
-        )
+        result = result_type(function.result, [kind for _, kind in parts])
+        return ("call", name, tuple([tree for tree, _ in parts])), result
 
     def each(self, name: str, node: ast.GeneratorExp) -> tuple[Tree, str]:
         loop = node.generators[0]
@@ -197,7 +196,7 @@ class _Reader:
         element, inner = self.read(node.elt)
         condition = self.truth(loop.ifs[0]) if loop.ifs else None
         del self.bound[variable]
-        tree = ["each", name, element, variable, vector, condition]
+        tree = ("each", name, element, variable, vector, condition)
         return tree, result_type(FUNCTIONS[name].result, [f"list[{inner}]"])
 
 

@@ -1,6 +1,6 @@
 """A rule as the engine runs it.
 
-In: nothing; these are the records.  `Rule` is what `load` makes of a TOML file or of the compiled JSON: conditions
+In: nothing; these are the records.  `Rule` is what `load` makes of a TOML file, or the build has compiled: conditions
 are trees already.  The prose that only a finding or `explain` needs is in `Prose`, kept apart so that a check which
 finds nothing never reads it.
 """

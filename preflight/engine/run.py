@@ -155,7 +155,7 @@ def list_assumed_absent(form: Form, subject: Subject) -> dict[str, Fact]:
     That the rest gives nothing is only assumed: good enough for a default, not for the error that something is missing.
     """
     evaluation = Evaluation(subject.facts)
-    evaluation.truth(form.require or ["constant", True])
+    evaluation.truth(form.require or ("constant", True))
     assumed = {
         name: f for name, f in evaluation.used.items() if f.value is None and f.known and f.assumptions
     }

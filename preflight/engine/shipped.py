@@ -9,14 +9,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from preflight.constants import COMPILED
 from preflight.engine.compiled import read_compiled
 from preflight.engine.rule import RuleSet
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-CHECKOUT_RULES = os.path.join(os.path.dirname(PACKAGE), "rules")
+CHECKOUT_RULES = os.path.join(os.path.dirname(os.path.dirname(COMPILED)), "rules")
 
 
 class RulesError(Exception):
@@ -29,7 +29,7 @@ class RulesError(Exception):
 
 def read_rules(types: Callable[[], Mapping[str, str]], folders: Sequence[Path] = ()) -> RuleSet:
     """All rules. `types` is asked only where TOML has to be read."""
-    shipped = read_compiled(os.path.join(PACKAGE, "compiled"))
+    shipped = read_compiled(COMPILED)
     if shipped is not None and not folders:
         return shipped
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import Any
 from preflight.engine.evaluate import Evaluation, Mark
 from preflight.engine.tree import ExpressionError, Tree
 
-Template = list[str | Tree]
+Template = tuple[str | Tree, ...]
 LONGEST_LIST = 16
 
 
@@ -20,7 +20,7 @@ def parse_template(text: str, types: Mapping[str, str]) -> Template:
     """Split a message into literal text and expression trees."""
     from preflight.engine.expression import parse_expression
 
-    parts: Template = []
+    parts: list[str | Tree] = []
     literal, at = "", 0
     while at < len(text):
         character = text[at]
@@ -30,7 +30,7 @@ def parse_template(text: str, types: Mapping[str, str]) -> Template:
             end = find_end(text, at + 1)
             try:
                 tree, kind = parse_expression(text[at + 1 : end], types)
-                tree = ["call", "dotted", [tree]] if kind == "version" else tree
+                tree = ("call", "dotted", (tree,)) if kind == "version" else tree
             except ExpressionError as error:
                 raise ExpressionError(error.message, at + 1 + error.column) from None
             parts += [literal, tree] if literal else [tree]
@@ -39,7 +39,7 @@ def parse_template(text: str, types: Mapping[str, str]) -> Template:
             raise ExpressionError("a single '}'; write '}}' for a brace", at)
         else:
             literal, at = literal + character, at + 1
-    return [*parts, literal] if literal else parts
+    return (*parts, literal) if literal else tuple(parts)
 
 
 def find_end(text: str, at: int) -> int:

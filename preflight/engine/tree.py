@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Tree = list[Any]
+Tree = tuple[Any, ...]
 
 
 class ExpressionError(Exception):
@@ -25,7 +25,7 @@ def list_names(tree: Tree) -> list[str]:
     found: dict[str, None] = {}
 
     def walk(node: Any, bound: frozenset[str]) -> None:
-        if not isinstance(node, list) or not node:
+        if not isinstance(node, tuple) or not node:
             return
         if node[0] == "name":
             if node[1] not in bound:

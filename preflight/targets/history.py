@@ -6,11 +6,16 @@ small declared table, what a removed or imagined flag is called now.
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from preflight.constants import read_constant, write_constant
 from preflight.targets.releases import RELEASES
-from preflight.targets.table import FOLDER, load_table
+from preflight.targets.table import COMPILED_TABLES, FOLDER, load_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATH = os.path.join(FOLDER, "history.json")
 
@@ -65,36 +70,56 @@ SAME_VALUE = frozenset(
 )
 """Those of them where only the name changed."""
 
-_history: dict[str, int] = {}
+_masks: dict[str, int] = {}
 _programs: list[str] = []
 
 
-def _load() -> None:
-    if not _history:
-        with open(PATH, "rb") as stream:
-            data = json.load(stream)
-        everywhere = (1 << len(RELEASES)) - 1
-        _history.update(dict.fromkeys(data["everywhere"], everywhere))
-        for mask, flags in data["some"].items():
-            _history.update(dict.fromkeys(flags, int(mask)))
-        _programs.extend(data["programs"])
+def read_masks() -> dict[str, int]:
+    """The releases of each flag, a bit for each of them, the oldest in the lowest."""
+    if not _masks:
+        try:
+            _masks.update(read_constant(os.path.join(COMPILED_TABLES, "history.py")))
+        except FileNotFoundError:
+            data = read_json(PATH)
+            _masks.update(dict.fromkeys(data["everywhere"], (1 << len(RELEASES)) - 1))
+            for mask, flags in data["some"].items():
+                _masks.update(dict.fromkeys(flags, int(mask)))
+    return _masks
+
+
+def list_programs() -> Sequence[str]:
+    """The entry points that any of the releases ships, by path."""
+    if not _programs:
+        try:
+            _programs.extend(read_constant(os.path.join(COMPILED_TABLES, "programs.py")))
+        except FileNotFoundError:
+            _programs.extend(read_json(PATH)["programs"])
+    return _programs
+
+
+def read_json(path: str) -> Any:
+    import json
+
+    with open(path, "rb") as stream:
+        return json.load(stream)
+
+
+def compile_history(folder: Path) -> None:
+    """Write the history as constants."""
+    write_constant(folder / "history.py", read_masks())
+    write_constant(folder / "programs.py", tuple(list_programs()))
 
 
 def list_releases(flag: str) -> tuple[str, ...]:
     """The releases whose own parser knows a flag, from old to new."""
-    _load()
-    mask = _history.get(flag, 0)
+    mask = read_masks().get(flag, 0)
     return tuple(name for number, name in enumerate(RELEASES) if mask >> number & 1)
-
-
-def list_programs() -> tuple[str, ...]:
-    """The entry points that any of the releases ships, by path."""
-    _load()
-    return tuple(_programs)
 
 
 def write_history() -> str:
     """Generate the file from the tables."""
+    import json
+
     masks: dict[str, int] = {}
     programs: dict[str, None] = {}
     for number, release in enumerate(RELEASES):

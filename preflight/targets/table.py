@@ -7,17 +7,22 @@ does not bind anything.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from preflight.constants import COMPILED, read_constant, write_constant
 from preflight.record import NamedTuple
+from preflight.targets.releases import RELEASES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Scalar = None | bool | int | float | str
 Value = Scalar | tuple["Value", ...]
 
 FOLDER = os.path.join(os.path.dirname(__file__), "megatron-core")
+COMPILED_TABLES = os.path.join(COMPILED, "targets")
 SUPPRESS = "==SUPPRESS=="
 """How a default of `argparse.SUPPRESS` is written: the destination is absent unless the flag is given."""
 
@@ -97,14 +102,14 @@ class Table:
         *,
         name: str | None = None,
         te_version: str | None = None,
-        programs: Mapping[str, Program | Mapping[str, Any]] | None = None,
+        programs: Mapping[str, Program] | None = None,
         checkpoint: Mapping[str, bool | str] | None = None,
     ) -> None:
         self.release = release
         self.name = name or release
         self.te_version = te_version
         self.options = tuple(options)
-        self._programs: dict[str, Program | Mapping[str, Any]] = dict(programs or {})
+        self._programs: Mapping[str, Program] = programs or {}
         self.checkpoint: Mapping[str, bool | str] = checkpoint or {}
         self._destinations: dict[str, Option] | None = None
         self.flags: dict[str, Option] = {text: option for option in self.options for text in option.strings}
@@ -126,18 +131,7 @@ class Table:
 
     def program(self, path: str) -> Program | None:
         """An entry point by its path in the checkout."""
-        found = self._programs.get(path)
-        if found is None or isinstance(found, Program):
-            return found
-        program = Program(
-            path,
-            tuple(_option(entry) for entry in found.get("options", ())),
-            found.get("defaults", {}),
-            found.get("complete", True),
-            found.get("trains"),
-        )
-        self._programs[path] = program
-        return program
+        return self._programs.get(path)
 
     def extended(self, options: Iterable[Option]) -> Table:
         """The table with a program's own options; those whose flag is known already are left out."""
@@ -158,12 +152,47 @@ _loaded: dict[str, Table] = {}
 def load_table(release: str) -> Table:
     """The generated table of a release by its full name (`core_v0.19.0`, `core_r0.8.0`, `main`)."""
     if release not in _loaded:
-        _loaded[release] = read_table(os.path.join(FOLDER, f"{release}.json"))
+        try:
+            _loaded[release] = restore_table(*read_constant(os.path.join(COMPILED_TABLES, f"{release}.py")))
+        except FileNotFoundError:
+            _loaded[release] = read_table(os.path.join(FOLDER, f"{release}.json"))
     return _loaded[release]
+
+
+def compile_tables(folder: Path) -> None:
+    """Write every release's table as constants, for `restore_table`."""
+    for release in RELEASES:
+        table = load_table(release)
+        programs = [
+            (name, tuple(map(tuple, options)), *rest) for name, options, *rest in table._programs.values()
+        ]
+        options = tuple(map(tuple, table.options))
+        write_constant(
+            folder / f"{release}.py", (release, options, programs, table.te_version, table.checkpoint)
+        )
+
+
+def restore_table(
+    release: str, options: Any, programs: Any, te_version: str | None, checkpoint: Mapping[str, bool | str]
+) -> Table:
+    """A table out of the fields of its records, of which there are a thousand: so past their constructors."""
+    made = {
+        name: Program(name, tuple([tuple.__new__(Option, each) for each in own]), *rest)
+        for name, own, *rest in programs
+    }
+    return Table(
+        release,
+        [tuple.__new__(Option, option) for option in options],
+        te_version=te_version,
+        programs=made,
+        checkpoint=checkpoint,
+    )
 
 
 def read_table(path: str) -> Table:
     """A table in a file that `dump_table` wrote."""
+    import json
+
     with open(path, "rb") as stream:
         return build_table(json.load(stream))
 
@@ -174,7 +203,16 @@ def build_table(data: Mapping[str, Any]) -> Table:
         [_option(entry) for entry in data["options"]],
         name=data.get("name"),
         te_version=data.get("te"),
-        programs=data.get("programs"),
+        programs={
+            path: Program(
+                path,
+                tuple(_option(entry) for entry in found.get("options", ())),
+                found.get("defaults", {}),
+                found.get("complete", True),
+                found.get("trains"),
+            )
+            for path, found in (data.get("programs") or {}).items()
+        },
         checkpoint=data.get("checkpoint", {}),
     )
 
@@ -220,6 +258,8 @@ def derive_destination(strings: Iterable[str]) -> str:
 
 def dump_table(table: Table) -> str:
     """JSON with one option a line, so that a new release reads as a short difference."""
+    import json
+
     lines = ["{", f' "release": {json.dumps(table.release)},']
     if table.name != table.release:
         lines.append(f' "name": {json.dumps(table.name)},')
@@ -239,6 +279,8 @@ def dump_table(table: Table) -> str:
 
 
 def _dumped(option: Option) -> str:
+    import json
+
     rest: dict[str, object] = {}
     if option.destination != derive_destination(option.strings):
         rest["d"] = option.destination
@@ -253,6 +295,8 @@ def _dumped(option: Option) -> str:
 
 
 def _dumped_program(program: Program) -> str:
+    import json
+
     data: dict[str, object] = {}
     if program.defaults:
         data["defaults"] = dict(program.defaults)

@@ -68,7 +68,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     package = Path(preflight.__file__).parent
     shutil.copytree(package, folder / "preflight", ignore=shutil.ignore_patterns("__pycache__", "compiled"))
-    (folder / "preflight" / "compiled").mkdir()
     write_compiled(shipped_rules(), folder / "preflight" / "compiled")
     (folder / "good.sh").write_text(GOOD)
     (folder / "bad.sh").write_text(GOOD.replace("--num-layers 8", "--num-layers many"))

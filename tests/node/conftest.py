@@ -57,7 +57,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = REPOSITORY
     shutil.copytree(source / "preflight", folder / "preflight", ignore=shutil.ignore_patterns("__pycache__"))
     rules, _ = load_rules([source / "rules"], fact_types())
-    (folder / "preflight" / "compiled").mkdir()
     write_compiled(rules, folder / "preflight" / "compiled")
     return folder
 

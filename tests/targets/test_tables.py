@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from preflight.targets.history import RENAMED, list_programs, list_releases
+from preflight.constants import read_constant
+from preflight.targets.history import RENAMED, compile_history, list_programs, list_releases, read_masks
 from preflight.targets.releases import RELEASES
-from preflight.targets.table import Option, build_table, dump_table, load_table
+from preflight.targets.table import Option, build_table, compile_tables, dump_table, load_table, restore_table
 
 PARSERS = json.loads((Path(__file__).parents[2] / "fixtures" / "flags" / "parsers.json").read_text())
 """Of each release's real parser: how many options it has, and a digest over all of them in order."""
@@ -54,6 +55,31 @@ def test_a_table_is_unchanged_by_writing_and_reading(release: str) -> None:
         table.program(path) for path in table.programs
     ]
     assert again.te_version == table.te_version
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the build of a wheel makes of the tables."""
+    folder = tmp_path_factory.mktemp("targets")
+    compile_tables(folder)
+    compile_history(folder)
+    return folder
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_table_is_unchanged_by_the_build(release: str, compiled: Path) -> None:
+    table, again = load_table(release), restore_table(*read_constant(str(compiled / f"{release}.py")))
+    assert dump_table(again) == dump_table(table)
+    assert again.options == table.options and again.flags == table.flags
+    assert again.destinations == table.destinations
+    assert [again.program(path) for path in again.programs] == [
+        table.program(path) for path in table.programs
+    ]
+
+
+def test_the_history_is_unchanged_by_the_build(compiled: Path) -> None:
+    assert read_constant(str(compiled / "history.py")) == read_masks()
+    assert list(read_constant(str(compiled / "programs.py"))) == list(list_programs())
 
 
 @pytest.mark.parametrize("release", RELEASES)
