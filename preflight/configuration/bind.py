@@ -58,7 +58,8 @@ def bind_launch(
     opening = next(iter((*reading.parsed.openings, *hidden_openings(launch))), None)
     foreign = not origin.own or bool(reading.origin.fork)
     split = any(fault.kind == "unknown" and SHARES_LAYERS.search(fault.flag) for fault in reading.faults)
-    values = Settings(reading.parsed, reading.table, Absence(opening, foreign, reading.defaults, split))
+    absence = Absence(opening, foreign, reading.defaults, split)
+    values = Settings(reading.parsed, reading.table, absence, reading.rewritten)
     trains = reading.trains if not reading.origin.fork else None
     return (
         Configuration(
@@ -76,6 +77,7 @@ class Reading(NamedTuple):
     defaults: Mapping[str, Value]
     faults: tuple[Fault, ...]
     trains: bool | None
+    rewritten: frozenset[str] = frozenset()
 
 
 def read_line(
@@ -92,11 +94,13 @@ def read_line(
     known = extend(table, options)
     parsed = parse_words(launch.argv, known)
     doubtful = tuple(fault.flag for fault in parsed.faults if is_doubtful(fault, options))
-    seen = False
+    seen, rewritten = False, frozenset[str]()
     if doubtful and files is not None:
         explained = explain_flags(launch, table, doubtful, files)
         if explained.program is not None and explained.program.complete:
             seen, options, defaults = True, (), explained.program.defaults
+        if explained.program is not None and not origin.own:
+            rewritten = explained.program.rewritten
         if seen or explained.options:
             known = extend(table, (*options, *explained.options))
             parsed = parse_words(launch.argv, known)
@@ -106,7 +110,7 @@ def read_line(
     sure = seen or not assumed
     faults = tuple(fault for fault in parsed.faults if fault.kind != "required" or sure)
     trains = shipped.trains if shipped is not None else None
-    return Reading(parsed, known, origin, defaults, faults, trains)
+    return Reading(parsed, known, origin, defaults, faults, trains, rewritten)
 
 
 def is_doubtful(fault: Fault, options: tuple[Option, ...]) -> bool:
@@ -135,12 +139,18 @@ def hidden_openings(launch: Launch) -> Iterable[Word]:
 
 
 class Settings(Mapping[str, Bound]):
-    """The values of all destinations, each settled when asked for: as bound, or absent as far as that is known."""
+    """The values of all destinations, each settled when asked for: as bound, or absent as far as that is known.
 
-    def __init__(self, parsed: Parsed, table: Table, absence: Absence) -> None:
+    `rewritten` are those that the program's own code sets once the command line is read.
+    """
+
+    def __init__(
+        self, parsed: Parsed, table: Table, absence: Absence, rewritten: frozenset[str] = frozenset()
+    ) -> None:
         self.given = parsed.given
         self.table = table
         self.absence = absence
+        self.rewritten = rewritten
         self.elsewhere = read_elsewhere(parsed)
         self._settled: dict[str, Bound] = {}
 
@@ -151,6 +161,13 @@ class Settings(Mapping[str, Bound]):
         return bound
 
     def _settle(self, name: str) -> Bound:
+        bound = self._read(name)
+        if name in self.rewritten and bound.unknown is None:
+            unknown = Unknown("program", self.table.destinations[name].strings[0])
+            return bound._replace(unknown=unknown)
+        return bound
+
+    def _read(self, name: str) -> Bound:
         bound = self.given.get(name)
         if bound is None:
             option = self.table.destinations[name]

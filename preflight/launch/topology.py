@@ -8,19 +8,22 @@ machine or the scheduler decides is unknown, and so is the world size of plain p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from preflight.execution import Context
 from preflight.launch.accelerate import read_configuration
 from preflight.launch.command import Command
-from preflight.launch.model import Launcher, Layer, Number, Setting
+from preflight.launch.model import Header, Launcher, Layer, Number, Setting
 from preflight.launch.options import cut, known_prefix, split_text
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.start import Start
+from preflight.patterns import pattern
 from preflight.source import Refusal, Span
 from preflight.values import Text, Unknown
 
 ONE = Number(1, "default")
+_NODES = pattern(r"\$\{?((?:\w*_)?N?NODES|(?:\w*_)?NODE_COUNT|(?:\w*_)?NUM_NODES)\b")
+"""A variable that says how many nodes there are."""
 
 
 def measure(start: Start, command: Command, context: Context) -> Launcher:
@@ -41,10 +44,33 @@ def measure(start: Start, command: Command, context: Context) -> Launcher:
         numbers = _swift(command, context)
     else:
         kind, numbers, options = _plain(start, command, context)
-    return Launcher(kind, *numbers, options, span, start.options.open)
+    return Launcher(kind, *_doubt_header(numbers, command, options), options, span, start.options.open)
 
 
 Numbers = tuple[Number, Number, Number]
+
+
+def _doubt_header(numbers: Numbers, command: Command, options: Mapping[str, Setting]) -> Numbers:
+    """A branch that asks the caller for the number of nodes is one for other jobs than the header's, too."""
+    name = next((found for c in command.conditions if (found := _NODES.search(c.text))), None)
+    nodes, processes, _ = numbers
+    stated = options.get("nnodes")
+    places = [nodes.span, *(piece.span for piece in (stated.text.pieces if stated and stated.text else ()))]
+    if name is None or command.header is None or not _stands_in(command.header, places):
+        return numbers
+    unknown = Unknown("environment", f"${name[1]}", name[1])
+    nodes = Number(None, nodes.origin, nodes.span, unknown, (), nodes.text)
+    return nodes, processes, multiply(nodes, processes)
+
+
+def _stands_in(header: Header, places: Iterable[Span | None]) -> bool:
+    """Whether any of these places is in a line of the header."""
+    return any(
+        line.source is place.source and line.start <= place.start and place.end <= line.end
+        for place in places
+        if place is not None
+        for line in header.lines
+    )
 
 
 def multiply(one: Number, other: Number) -> Number:

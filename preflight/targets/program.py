@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from preflight.targets.definition import add_option, interpret, plain
@@ -77,7 +78,20 @@ def follow_program(path: str, modules: Modules, name: str | None) -> Program | N
         defaults,
         followed and parser.complete,
         says_whether_it_trains(calls, module, modules),
+        frozenset(list_rewritten(module)),
     )
+
+
+def list_rewritten(module: Module) -> Iterator[str]:
+    """The settings that a program's own code sets (`args.num_layers = config.num_hidden_layers`)."""
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id.endswith("args")
+        ):
+            yield node.attr
 
 
 def says_whether_it_trains(calls: list[ast.Call], module: Module, modules: Modules) -> bool | None:

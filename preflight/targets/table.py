@@ -66,7 +66,7 @@ class Program(NamedTuple):
     """An entry point: the options that it adds, and the defaults that it gives where no flag does.
 
     `complete` is False where a part of its parser could not be followed.  `trains` says whether it calls Megatron's
-    training loop; None where that is not plain.
+    training loop; None where that is not plain.  `rewritten` are destinations that its own code sets after parsing.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Program(NamedTuple):
     defaults: Mapping[str, Value] = {}
     complete: bool = True
     trains: bool | None = None
+    rewritten: frozenset[str] = frozenset()
 
 
 class Table:

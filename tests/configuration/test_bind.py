@@ -281,3 +281,24 @@ def test_a_program_that_cannot_be_followed_keeps_the_shipped_flags(tmp_path: Pat
     assert kinds(bind("--export-kd-teacher-load x --lr-scheduler cosine", folder=tmp_path)) == [
         "unknown-flag"
     ]
+
+
+def test_a_setting_that_the_program_s_code_sets_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "convert.py").write_text(
+        "from megatron.training import get_args, initialize_megatron\n"
+        "def add(parser):\n"
+        "    parser.add_argument('--source')\n"
+        "    return parser\n"
+        "def fill(config):\n"
+        "    args = get_args()\n"
+        "    args.num_layers, args.hidden_size = config.layers, config.width\n"
+        "    print(args.seq_length)\n"
+        "initialize_megatron(extra_args_provider=add)\n"
+    )
+    line = "--tensor-model-parallel-size 2 --source x --num-layers 1 --hidden-size 1 --seq-length 1"
+    values = bind(line, "convert.py", folder=tmp_path).values
+    assert [values[name].unknown is None for name in ("num_layers", "hidden_size", "seq_length")] == [
+        False,
+        False,
+        True,
+    ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.launching import counts, only
+from tests.launch.launching import counts, launches_of, only
 
 P = "python pretrain_gpt.py --tensor-model-parallel-size 2"
 HEADER = "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=8\n"
@@ -74,6 +74,17 @@ HEADER = "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=8\n"
 def test_processes(script: str, expected: tuple[int | str | None, ...], tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("# two\nworker-0 slots=8\nworker-1 slots=8\n")
     assert counts(only(script, tmp_path)) == expected
+
+
+def test_a_branch_on_the_caller_s_number_of_nodes_leaves_the_header_s_open() -> None:
+    branch = "if [ $NODES -ge 8 ]; then TP=8; else TP=4; fi\n"
+    torchrun = "srun torchrun --nnodes $SLURM_NNODES --nproc-per-node 8 a.py --tensor-model-parallel-size $TP"
+    for launch in launches_of(HEADER + branch + torchrun):
+        assert counts(launch) == ("environment", 8, "environment")
+    for launch in launches_of(HEADER + branch + torchrun.replace("$SLURM_NNODES", "2")):
+        assert counts(launch) == (2, 8, 16)
+    for launch in launches_of(HEADER + branch.replace("NODES", "FLAVOUR") + torchrun):
+        assert counts(launch) == (2, 8, 16)
 
 
 def test_plain_python_is_one_process_where_nobody_says_otherwise() -> None:
