@@ -192,7 +192,10 @@ def elements(expansion: Expansion, name: str) -> list[Element] | None:
             return None
         span = Span(expansion.source, 0, 0)
         text, _ = absent(expansion, name, f"${name}", span)
-        return [] if text is None else [Element(text, span)]
+        many = (
+            state.missing is not None
+        )  # the file that was not read may make it an array; the environment cannot
+        return [] if text is None else [Element(text, span, many)]
     if variable.reference:
         return elements(expansion, variable.reference)
     if isinstance(variable.value, dict):

@@ -80,7 +80,8 @@ def maybe_once(
             forget(evaluator, each, statement.body, syntax, reason, word.span)
         names = {statement.name} | assigned_names(statement.body, syntax, state.functions)
         drop_inner(after, names, before, statement, syntax)
-        going.extend([none, *after])
+        # What a file that was not read sets is hardly empty, and what some turns leave unknown covers none.
+        going.extend(after if reason == "file" and after else [none, *after])
         left.extend(gone)
     return evaluator.join(going), left
 

@@ -149,7 +149,8 @@ class _Translation:
         while at < len(characters):
             character, quoted = characters[at]
             if character == "]" and not quoted and not first:
-                return out + "]", at + 1
+                empty = {"[": "(?!)", "[^": self.anything}
+                return empty.get(out, out + "]"), at + 1
             first = False
             if character == "[" and not quoted and at + 1 < len(characters) and characters[at + 1][0] == ":":
                 rest = "".join(c for c, _ in characters[at : at + 12])
@@ -158,12 +159,13 @@ class _Translation:
                     out += _CLASSES[found[1]]
                     at += found.end()
                     continue
-            if character == "-" and not quoted:
-                out += (
-                    "-" if out not in ("[", "[^") and characters[at + 1 : at + 2] != [("]", False)] else r"\-"
-                )
-            else:
-                out += re.escape(character)
+            upper = characters[at + 2 : at + 3]
+            if characters[at + 1 : at + 2] == [("-", False)] and upper and upper[0] != ("]", False):
+                ranged = f"{re.escape(character)}-{re.escape(upper[0][0])}"
+                out += ranged if character <= upper[0][0] else ""
+                at += 3
+                continue
+            out += re.escape(character)
             at += 1
         return r"\[", start + 1
 

@@ -190,3 +190,9 @@ def test_the_directory_is_known_while_it_exists(tmp_path: Path) -> None:
     first, second = launches(script)
     assert first.directory is not None and first.directory.value == str(tmp_path / "sub")
     assert second.directory is not None and not second.directory.known
+
+
+def test_a_list_from_a_file_that_is_not_there_may_have_any_length() -> None:
+    text = 'source ours.sh\nKEPT=()\nfor a in "${ALL[@]}"; do [ "$a" = -x ] && continue; KEPT+=("$a"); done\n'
+    script = evaluate(text + 'torchrun "${ALL[@]}"\ntorchrun "${KEPT[@]}"')
+    assert [shown(e)[1:] for e in launches(script)] == [["?*$ALL"], ["?*${KEPT[@]}"]]
