@@ -102,7 +102,8 @@ class CodeConfiguration(NamedTuple):
 
     `name` is the callee or the root of the assignments; `settings` maps a field's name to its text.  `open`
     says that parts of it could not be followed, so that an absent field is unknown.  `paths` says by the field's
-    name how it is reached from the root (`model.num_layers`).
+    name how it is reached from the root (`model.num_layers`).  `strict`: the class is Megatron's own, which checks the
+    fields as they are given; what others derive from it may adjust them first.
     """
 
     name: str
@@ -111,6 +112,7 @@ class CodeConfiguration(NamedTuple):
     open: tuple[Unknown, ...]
     conditions: tuple[Condition, ...]
     paths: Mapping[str, str] = {}
+    strict: bool = False
 
 
 class Script(NamedTuple):

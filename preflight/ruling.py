@@ -20,6 +20,7 @@ from preflight.facts.model import Fact
 from preflight.fingerprint import stamp
 from preflight.launch.model import Launch
 from preflight.outcome import FileOutcome
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.variants import describe_validity, identity, merge_findings, merge_undecided
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 ARGUMENT_CODE = ("megatron/training/", "megatron/arguments.py", "megatron/initialize.py")
 """Where a command line is read and validated; what is built by code is not seen there."""
+
+
+TEST_FILE = pattern(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+"""Files that pytest collects."""
 
 
 def check_source(source: Source, request: Request) -> FileOutcome:
@@ -171,9 +176,17 @@ def run_one(
     )
     if not configuration.recognised:
         return run_rules(request.rules, subject, general_rules(rules))
-    if launch.configuration is not None:
-        rules = rules_beyond_arguments(request.rules, rules)
-    return run_rules(request.rules, subject, rules)
+    if launch.configuration is None:
+        return run_rules(request.rules, subject, rules)
+    outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules))
+    if not TEST_FILE.search(launch.source.path):
+        return outcome
+    return outcome._replace(findings=tuple(each for each in outcome.findings if _shows_in_a_test(each)))
+
+
+def _shows_in_a_test(finding: Diagnostic) -> bool:
+    """Whether what a test builds fails: it is made, but nothing says that a model of it is built or trained."""
+    return finding.severity != "error" or finding.fails_at in (None, "start")
 
 
 Selection = tuple[Rule, ...]

@@ -140,6 +140,11 @@ def _built_in_code(configuration: Configuration, surroundings: Surroundings, giv
     return Fact("built_in_code", configuration.launch.configuration is not None, "launcher")
 
 
+def _built_by_megatron_class(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    code = configuration.launch.configuration
+    return Fact("built_by_megatron_class", code is not None and code.strict, "launcher")
+
+
 def _release(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     return Fact("release", configuration.release, "option")
 
@@ -228,6 +233,7 @@ SOURCES: dict[str, Source] = {
     "program": _program,
     "trains": _trains,
     "built_in_code": _built_in_code,
+    "built_by_megatron_class": _built_by_megatron_class,
     "fork": _fork,
     "tp_from_variable": _tp_from_variable,
     "launcher": _launcher_kind,

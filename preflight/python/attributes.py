@@ -240,7 +240,7 @@ def entry(receiver: Mapping, index: Value, node: cst.CSTNode, frame: Frame) -> V
         return receiver.entries[key][1]
     if receiver.outer and isinstance(key, str):
         return frame.path.variable(key, None, frame.tree.span(node), frame.tree.shown(node), absent=True)
-    if receiver.rest is not None:
+    if receiver.rest is not None or isinstance(index, External):
         return None
     if receiver.default is not None:
         made = calls.fresh(receiver.default)

@@ -48,7 +48,7 @@ from preflight.source import Span
 from preflight.values import Text, Unknown
 
 _KEEPING = re.compile(
-    r"(?:^|[._])(?:pretrain|finetune|train|print|log|logger|info|debug|warning|error|save|dump|run|validate|copy"
+    r"_*(?:pretrain|finetune|train|print|log|logger|info|debug|warning|error|save|dump|run|validate|copy"
     r"|deepcopy|asdict|isinstance|len|str|repr|type|hasattr|getattr|partial|append|main|launch|provide|finalize"
     r"|get_model|build|init|initialize|setup|assert)",
     re.IGNORECASE,
@@ -205,6 +205,7 @@ def instantiate(cls: Class, given: Arguments, node: cst.CSTNode, frame: Frame) -
         call_function(made, given._replace(positional=(first, *given.positional)), node, frame)
     elif cls.record or cls.open:
         fill(instance, given, node, frame)
+    instance.strict = cls.name in CLOSED and cls.frame is not None and _is_core(cls.frame)
     if is_configuration(cls) and instance not in frame.path.built:
         instance.built = True
         frame.path.fuel.grant()
@@ -302,9 +303,9 @@ def call_unknown(
     reason = expressions.reason_of(receiver) if receiver is not None else None
     shown = frame.tree.shown(node)
     unknown = reason._replace(text=shown) if reason is not None else Unknown("code", shown)
-    if not _KEEPING.search(name) and not _CLASS.search(name):
+    if not _KEEPING.match(name.rpartition(".")[2]) and not _CLASS.search(name):
         for value in values:
-            if isinstance(value, Instance) and value.cls is None:
+            if isinstance(value, Instance) and (value.cls is None or is_configuration(value.cls)):
                 forget(value, unknown)
     result = modules.opaque(name, unknown, span)
     if _CLASS.search(name):
@@ -320,12 +321,23 @@ def call_unknown(
         open_from = given.keyword_rest or given.rest
         if open_from is not None:
             result.rest = Missing(open_from.unknown, open_from.origin)
-        elif short in CLOSED:
+        elif is_own(name):
             result.rest = None
+        result.strict = is_own(name)
         if given.keywords:
             frame.path.fuel.grant()
             frame.path.built.append(result)
     return result
+
+
+def _is_core(frame: Frame) -> bool:
+    return "megatron/core/" in frame.tree.source.path
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is that of one of Megatron's own classes, as far as it says where it comes from."""
+    place, _, short = name.rpartition(".")
+    return short in CLOSED and (not place or place.split(".")[:2] == ["megatron", "core"])
 
 
 CLOSED = frozenset({"TransformerConfig", "MLATransformerConfig", "ModelParallelConfig"})

@@ -78,7 +78,13 @@ def describe(
         own = [w.span for w in settings.values() if w.span.source is source]
         span = fallback or (own[0] if own else span)
     return CodeConfiguration(
-        instance.name, span, settings, tuple(dict.fromkeys(unknowns)), tuple(path.conditions), paths=places
+        instance.name,
+        span,
+        settings,
+        tuple(dict.fromkeys(unknowns)),
+        tuple(path.conditions),
+        places,
+        instance.strict,
     )
 
 

@@ -26,6 +26,7 @@ from preflight.python.objects import (
     Class,
     Element,
     Environment,
+    External,
     Function,
     Mapping,
     Match,
@@ -399,6 +400,8 @@ def _lookup(receiver: Mapping, name: str, given: Arguments, node: cst.CSTNode, f
             attributes.remove_item(receiver, index, frame)
     elif receiver.rest is not None:
         return expressions.unknown(node, frame, receiver.rest)
+    elif isinstance(index, External):
+        return None
     else:
         if name == "pop" and default is None:
             raise RaisedError("KeyError")

@@ -261,10 +261,10 @@ class Instance(Value):
     """An object: of a class of the project, or built by something that is not followed (`cls` is None).
 
     `name` is the class or the callee.  `rest` says that attributes which are not listed may be there; `parent` is
-    the object whose attribute this one was read as.
+    the object whose attribute this one was read as.  `strict`: of one of Megatron's own classes.
     """
 
-    __slots__ = ("attributes", "built", "cls", "name", "parent", "rest", "span", "spans")
+    __slots__ = ("attributes", "built", "cls", "name", "parent", "rest", "span", "spans", "strict")
 
     def __init__(self, name: str, cls: Class | None, span: Span, rest: Missing | None = None) -> None:
         self.name = name
@@ -274,6 +274,7 @@ class Instance(Value):
         self.attributes: dict[str, Value] = {}
         self.spans: dict[str, Span] = {}
         self.built = False
+        self.strict = False
         self.parent: Instance | None = None
 
 
@@ -450,7 +451,9 @@ def key_of(value: Value) -> Hashable | None:
             return None
         keys = tuple(key_of(element.value) for element in value.elements)
         return None if any(key is None for key in keys) else ("tuple", *keys)
-    if isinstance(value, (Instance, Function, Class, Module)):
+    if isinstance(value, Instance):
+        return value if value.cls is not None else None
+    if isinstance(value, (Function, Class, Module)):
         return value
     if isinstance(value, External):
         return ("external", value.name)

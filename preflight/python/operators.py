@@ -312,7 +312,8 @@ def contains(container: Value, item: Value) -> bool | None:
         key = key_of(item)
         if key is None:
             return False if not container.entries and container.rest is None else None
-        return True if key in container.entries else None if container.rest is not None else False
+        absent = None if container.rest is not None or isinstance(item, External) else False
+        return True if key in container.entries else absent
     if isinstance(container, Sequence):
         outcomes = [None if e.rest else equal(e.value, item) for e in container.elements]
         return True if True in outcomes else None if None in outcomes else False

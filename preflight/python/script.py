@@ -210,9 +210,12 @@ def call_entry(entry: Definition, frame: Frame) -> None:
 
 
 def _receiver(cls: Class, function: Function, frame: Frame) -> Value:
+    """The object whose method is called: with its defaults, but a configuration is what its user makes of it."""
     span = frame.tree.span(cls.node.name)
     if function.role == "class":
         return cls
+    if calls.is_configuration(cls):
+        return Instance(cls.name, cls, span, Missing(Unknown("code", cls.name), Origin(span)))
     empty = Arguments((), {}, None, None, span)
     try:
         made = calls.instantiate(cls, empty, cls.node, frame)

@@ -351,7 +351,9 @@ def _continue(node: cst.Continue, frame: Frame) -> None:
 
 
 def _assert(node: cst.Assert, frame: Frame) -> None:
-    """What an assertion says of an unknown is known after it."""
+    """What an assertion says of an unknown is known after it; one that fails ends the path."""
+    if truth(expressions.evaluate(node.test, frame)) is False:
+        raise RaisedError("AssertionError")
     if isinstance(node.test, cst.Comparison) and len(node.test.comparisons) == 1:
         target = node.test.comparisons[0]
         if isinstance(target.operator, cst.Equal):

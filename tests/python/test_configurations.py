@@ -141,9 +141,9 @@ def test_recipes_follow_helpers_of_sibling_modules(tmp_path: Path) -> None:
         "cfg.actor_rollout_ref.rollout.tensor_model_parallel_size = 2\ncfg.x.num_layers = 1\n",
         "from torch import nn\nnn.LSTM(num_layers=2, hidden_size=4)\n"
         "# tensor_model_parallel_size=\nModelProvider(\n)\n",
-        "import pytest\nfrom m import TransformerConfig\nwith pytest.raises(ValueError):\n"
+        "import pytest\nfrom megatron.core import TransformerConfig\nwith pytest.raises(ValueError):\n"
         "    TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n",
-        "import pytest\nfrom m import TransformerConfig\nbad = True\n"
+        "import pytest\nfrom megatron.core import TransformerConfig\nbad = True\n"
         "context = pytest.raises(ValueError) if bad else None\n"
         "with context:\n    TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n",
     ],
@@ -166,6 +166,24 @@ def test_code_that_is_not_followed_may_change_what_was_set() -> None:
     assert settings(found) == {"tensor_model_parallel_size": None, "num_layers": None}
     kept = read_text(text.replace("override", "pretrain")).configurations[0]
     assert settings(kept) == {"tensor_model_parallel_size": "4", "num_layers": "3"}
+
+
+def test_code_may_change_what_it_is_handed_whatever_its_module_is_called() -> None:
+    text = "from a.training.b import override\ncfg = m.recipe()\ncfg.model.tensor_model_parallel_size = 4\n"
+    text += "cfg.model.num_layers = 3\noverride(cfg)\n"
+    (found,) = read_text(text).configurations
+    assert settings(found) == {"tensor_model_parallel_size": None, "num_layers": None}
+
+
+def test_a_method_of_a_configuration_knows_no_field_of_it() -> None:
+    text = (
+        "from dataclasses import dataclass\nfrom copy import deepcopy\nfrom m import TransformerConfig\n"
+        "@dataclass\nclass Provider(TransformerConfig):\n    encoder_layers: int = 0\n"
+        "    def provide(self):\n        other = deepcopy(self)\n        other.num_layers = self.encoder_layers\n"
+        "        other.pipeline_model_parallel_size = 2\n        return other\n"
+    )
+    for found in read_text(text).configurations:
+        assert settings(found).get("num_layers") is None
 
 
 def test_a_configuration_that_a_model_is_built_with_is_found_by_itself() -> None:

@@ -37,6 +37,14 @@ def commands(text: str, **options: object) -> list[str]:
         ),
         ("n = 4\nwhile unknown:\n    n += 1\nsubprocess.run(['torchrun', f'{n}'])", ["torchrun <n>"]),
         ("subprocess.run(['torchrun'] + unknown)", ["torchrun <unknown>"]),
+        (
+            "import a\nsizes = {9: '1'}\nn = sizes.get(a.device().major, '8')\nsubprocess.run(['torchrun', n])",
+            ["torchrun <sizes.get(a.device().major, '8')>"],
+        ),
+        (
+            "import a\nsizes = {9: '1'}\nn = sizes[a.MAJOR]\nsubprocess.run(['torchrun', n])",
+            ["torchrun <sizes[a.MAJOR]>"],
+        ),
         ("subprocess.run(unknown)", []),
     ],
     ids=[
@@ -49,6 +57,8 @@ def commands(text: str, **options: object) -> list[str]:
         "a dictionary written under an unknown key",
         "a number that a loop changes",
         "a list added from elsewhere",
+        "an entry under an unknown key, with a default",
+        "an entry under a name of another package",
         "nothing is known",
     ],
 )
@@ -177,8 +187,23 @@ def test_click_options() -> None:
                 ("torchrun 3", "c.size matches 'b'", False),
             },
         ),
+        (
+            "import c\nn = 1\nd = c.device(0)\nif d.major == 9:\n    n = 2\nsubprocess.run(['torchrun', str(n)])",
+            {("torchrun 2", "d.major == 9", True), ("torchrun 1", "d.major == 9", False)},
+        ),
+        (
+            "import c\nn = 1\nd = c.device(0)\nif d.major in (9, 10):\n    n = 2\n"
+            "subprocess.run(['torchrun', str(n)])",
+            {("torchrun 2", "d.major in (9, 10)", True), ("torchrun 1", "d.major in (9, 10)", False)},
+        ),
     ],
-    ids=["both ways", "knowledge from the test", "cases"],
+    ids=[
+        "both ways",
+        "knowledge from the test",
+        "cases",
+        "a property of something unknown",
+        "one of several",
+    ],
 )
 def test_undecided_branches_are_taken_both_ways(text: str, expected: set[tuple[str, str, bool]]) -> None:
     script = read_text(HEAD + text)
@@ -207,6 +232,12 @@ def test_branches_that_make_no_difference_leave_no_condition(text: str) -> None:
     assert [w.text.value for w in last.words] == ["torchrun", "x"]
     assert all(not c.taken or "ready" in c.text for c in last.conditions) or not last.conditions
     assert sum(line == "torchrun x" for line in lines(script)) == 1
+
+
+def test_an_assertion_that_fails_ends_the_program() -> None:
+    text = "import c\nn = 0\nx = 1\nif c.many:\n    assert n > 0, 'how many?'\n    x = 2\n"
+    (execution,) = read_text(HEAD + text + "subprocess.run(['torchrun', str(x)])").executions
+    assert [(c.text, c.taken) for c in execution.conditions] == [("c.many", False)]
 
 
 def test_too_many_branches_are_merged_and_said() -> None:
