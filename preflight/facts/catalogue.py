@@ -37,7 +37,7 @@ LAUNCH = """
 release | str | - | the Megatron release that is checked against
 program | str | - | file name of the program that is launched
 built_in_code | bool | - | whether Python code builds the configuration, so that no argument check adjusts it first
-built_by_megatron_class | bool | - | whether the configuration is an object of Megatron's own class, which checks what it is given
+built_by_megatron_class | bool | - | whether the configuration is of Megatron's own class, which checks what it is given
 trains | bool | - | whether the program runs Megatron's training loop
 fork | bool | - | whether a fork of Megatron runs the program, as far as the launch says
 tp_from_variable | bool | - | whether a variable gives the tensor parallel size, so that it may be another next time
