@@ -167,13 +167,16 @@ def find_rest(name: str, fact: Fact) -> Iterable[Blocker]:
         yield Blocker(name, Unknown("rest", assumption.span.resolve().text), assumption.span)
 
 
-def excuse_fork(finding: Diagnostic, rules: RuleSet, form: Form, subject: Subject) -> Diagnostic:
-    """What every release of Megatron refuses, a fork refuses too; what only some do may be otherwise in a fork."""
-    if (
-        not subject.fork
-        or finding.severity != "error"
-        or (not form.targets and rules.families[finding.family].forks)
-    ):
+def excuse_fork(finding: Diagnostic, rules: RuleSet, form: Form, subject: Subject) -> Diagnostic | None:
+    """What every release of Megatron refuses, a fork refuses too; what only some do may be otherwise in a fork.
+
+    What Megatron gave up, forks of older releases still have: nothing is said of it there.
+    """
+    if not subject.fork:
+        return finding
+    if not rules.families[finding.family].forks:
+        return None
+    if finding.severity != "error" or not form.targets:
         return finding
     return finding._replace(
         severity="warning", notes=(*finding.notes, f"Megatron refuses this; a fork may not ({subject.fork})")

@@ -194,6 +194,17 @@ def test_a_fork_is_excused_from_what_only_some_releases_refuse(
     assert (fork in "".join(finding.notes)) if severity == "warning" else not finding.notes
 
 
+def test_what_megatron_gave_up_is_not_said_of_a_fork(tmp_path: Path) -> None:
+    write_rule(tmp_path, GOOD)
+    (tmp_path / "family" / "family.toml").write_text('title = "Old"\nsummary = "Given up."\nforks = false\n')
+    rules, _ = load_rules([tmp_path], TYPES)
+    facts = {"heads": make_fact("heads", 30), "tp": make_fact("tp", 8)}
+    assert run_rules(rules, Subject(facts, (), "main", "train.sh", None)).findings
+    assert not run_rules(
+        rules, Subject(facts, (), "main", "train.sh", None, fork="deepspeed starts it")
+    ).findings
+
+
 @pytest.mark.parametrize(("severity", "undecided"), [("error", True), ("warning", False)])
 def test_an_error_never_rests_on_an_absence_that_is_only_assumed(
     tmp_path: Path, severity: str, undecided: bool
