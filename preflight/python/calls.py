@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from functools import lru_cache
 
 import libcst as cst
 
@@ -55,6 +56,16 @@ _KEEPING = re.compile(
 )
 _CLICK = frozenset({"standalone_mode", "prog_name", "args", "obj", "auto_envvar_prefix"})
 _CLASS = re.compile(r"(?:^|\.)_?[A-Z]\w*$")
+
+
+@lru_cache(maxsize=4096)
+def _makes_object(name: str) -> bool:
+    return _CLASS.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _changes_nothing(name: str) -> bool:
+    return _KEEPING.match(name) is not None
 
 
 def arguments(values: list[Value], span: Span) -> Arguments:
@@ -147,7 +158,7 @@ def call_function(function: Function, given: Arguments, node: cst.CSTNode, frame
     if owner.kind == "class":
         inner.cls = owner.cls
         inner.receiver = given.positional[0].value if given.positional else None
-    bind_arguments(function, given, inner, frame.tree.shown(node))
+    bind_arguments(function, given, inner)
     path.depth += 1
     try:
         if isinstance(function.body, cst.BaseExpression):
@@ -157,12 +168,11 @@ def call_function(function: Function, given: Arguments, node: cst.CSTNode, frame
         path.depth -= 1
 
 
-def bind_arguments(function: Function, given: Arguments, inner: Frame, shown: str) -> None:
+def bind_arguments(function: Function, given: Arguments, inner: Frame) -> None:
     """Give each parameter its value."""
     positional, keywords = list(given.positional), dict(given.keywords)
     for parameter in function.parameters:
         name, span = parameter.name, parameter.span
-        missing = Missing(Unknown("code", name), Origin(span))
         if parameter.kind == "rest":
             elements = list(positional)
             if given.rest is not None:
@@ -185,7 +195,7 @@ def bind_arguments(function: Function, given: Arguments, inner: Frame, shown: st
         elif parameter.default is not None:
             inner.names[name] = parameter.default
         else:
-            inner.names[name] = options.annotated(parameter, missing, function.frame)
+            inner.names[name] = Missing(Unknown("code", name), Origin(span))
 
 
 def _key(name: str, span: Span) -> Value:
@@ -303,12 +313,13 @@ def call_unknown(
     reason = expressions.reason_of(receiver) if receiver is not None else None
     shown = frame.tree.shown(node)
     unknown = reason._replace(text=shown) if reason is not None else Unknown("code", shown)
-    if not _KEEPING.match(name.rpartition(".")[2]) and not _CLASS.search(name):
+    makes = _makes_object(name)
+    if not makes and not _changes_nothing(name.rpartition(".")[2]):
         for value in values:
             if isinstance(value, Instance) and (value.cls is None or is_configuration(value.cls)):
                 forget(value, unknown)
     result = modules.opaque(name, unknown, span)
-    if _CLASS.search(name):
+    if makes:
         short = name.rpartition(".")[2]
         result.name = short
         for key, element in given.keywords.items():

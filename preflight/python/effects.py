@@ -7,7 +7,8 @@ for code that runs an unknown number of times or not at all, the names and objec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from collections.abc import Sequence as Listing
 from typing import NamedTuple
 
 import libcst as cst
@@ -27,6 +28,7 @@ from preflight.python.objects import (
     missing_text,
 )
 from preflight.python.scope import Frame, RaisedError
+from preflight.python.syntax import Tree
 from preflight.source import Span
 from preflight.values import Text, Unknown
 
@@ -126,20 +128,14 @@ def aborts(suite: cst.CSTNode) -> bool:
     return isinstance(last, cst.Expr) and _called(last.value) in _ENDING
 
 
-_GENERATORS: dict[int, tuple[cst.CSTNode, bool]] = {}
-
-
-def yields(node: cst.CSTNode) -> bool:
+def yields(node: cst.CSTNode, tree: Tree) -> bool:
     """Whether a function is a generator."""
     if not isinstance(node, cst.FunctionDef):
         return False
-    known = _GENERATORS.get(id(node))
-    if known is None or known[0] is not node:
-        if len(_GENERATORS) > 5000:
-            _GENERATORS.clear()
-        found = any(isinstance(inner, cst.Yield) for inner in _walk(node.body))
-        known = _GENERATORS[id(node)] = (node, found)
-    return known[1]
+    known = tree.read_off.get(id(node))
+    if known is None:
+        known = tree.read_off[id(node)] = any(type(inner) is cst.Yield for inner in _walk(node.body))
+    return known is True
 
 
 def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -148,8 +144,8 @@ def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while stack:
         current = stack.pop()
         yield current
-        if not isinstance(current, (cst.FunctionDef, cst.Lambda)):
-            stack.extend(reversed(list(outline.children_of(current))))
+        if type(current) not in (cst.FunctionDef, cst.Lambda):
+            stack.extend(reversed(outline.children_of(current)))
 
 
 class _Changes:
@@ -175,6 +171,8 @@ class _Changes:
 
     def read(self, node: cst.CSTNode) -> None:
         """Note what one node changes."""
+        if type(node) not in _CHANGING:
+            return
         if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.NamedExpr, cst.For, cst.Del)):
             self._target(node.target)
         elif isinstance(node, cst.AugAssign):
@@ -201,6 +199,10 @@ class _Changes:
                 self.objects.append(argument.value)
 
 
+_CHANGING = frozenset(
+    {cst.AssignTarget, cst.AnnAssign, cst.NamedExpr, cst.For, cst.Del, cst.AugAssign, cst.AsName}
+    | {cst.FunctionDef, cst.Call}
+)
 _READING = frozenset(
     re.findall(
         r"\w+",
@@ -208,6 +210,18 @@ _READING = frozenset(
         " bool range enumerate zip min max sum any all Path isinstance hasattr call check_call check_output Popen",
     )
 )
+
+
+def _changes_of(suites: Listing[cst.CSTNode], tree: Tree) -> _Changes:
+    """What code changes, read once for all paths."""
+    key = tuple(map(id, suites))
+    changes = tree.read_off.get(key)
+    if not isinstance(changes, _Changes):
+        changes = tree.read_off[key] = _Changes()
+        for suite in suites:
+            for node in _walk(suite):
+                changes.read(node)
+    return changes
 
 
 class Kept(NamedTuple):
@@ -223,15 +237,11 @@ class Kept(NamedTuple):
             frame.assign(name, value)
 
 
-def forget(suites: Iterable[cst.CSTNode], frame: Frame) -> Kept:
+def forget(suites: Listing[cst.CSTNode], frame: Frame) -> Kept:
     """Forget what the code may change."""
     kept = Kept([], {})
-    changes = _Changes()
-    span = Span(frame.tree.source, 0, 0)
-    for suite in suites:
-        span = frame.tree.span(suite)
-        for node in _walk(suite):
-            changes.read(node)
+    changes = _changes_of(suites, frame.tree)
+    span = frame.tree.span(suites[-1])
     for receiver in changes.objects:
         value = _peek(receiver, frame)
         if value is not None:

@@ -51,11 +51,14 @@ def handles(*kinds: type[cst.CSTNode]) -> Callable[[Handler], Handler]:
 
 def evaluate(node: cst.CSTNode, frame: Frame) -> Value:
     """The value of an expression."""
-    frame.path.fuel.burn()
+    path = frame.path
+    path.fuel.burn()
     handler = _HANDLERS.get(type(node))
     if handler is None:
         return unknown(node, frame)
-    value = frame.path.resolve(handler(node, frame))
+    value = handler(node, frame)
+    if path.bindings:
+        value = path.resolve(value)
     if isinstance(value, String) and len(value.text.pieces) > LONGEST_TEXT:
         return unknown(node, frame)
     if isinstance(value, Sequence) and len(value.elements) > LONGEST_LIST:
@@ -98,11 +101,27 @@ def reason_of(value: Value) -> Unknown | None:
     return None
 
 
+def once(handler: Handler) -> Handler:
+    """The handler of a literal, which is the same on every path: asked once for each node."""
+
+    def ask(node: Any, frame: Frame) -> Value:
+        literals = frame.tree.literals
+        known = literals.get(id(node))
+        if known is None:
+            known = handler(node, frame)
+            if not isinstance(known, Missing):
+                literals[id(node)] = known
+        return known
+
+    return ask
+
+
 @handles(cst.Integer, cst.Float)
+@once
 def _number(node: cst.Integer | cst.Float, frame: Frame) -> Value:
     literal = node.value.replace("_", "")
     try:
-        value: object = float(literal) if isinstance(node, cst.Float) else int(literal, 0)
+        value: object = float(literal) if type(node) is cst.Float else int(literal, 0)
     except (ValueError, OverflowError):
         return unknown(node, frame)
     return Scalar(value, Origin(frame.tree.span(node)))
@@ -116,11 +135,16 @@ def _ellipsis(node: cst.Ellipsis, frame: Frame) -> Value:
 _CONSTANTS: dict[str, object] = {"True": True, "False": False, "None": None, "__debug__": True}
 
 
+@once
+def _constant(node: cst.Name, frame: Frame) -> Value:
+    return Scalar(_CONSTANTS[node.value], Origin(frame.tree.span(node)))
+
+
 @handles(cst.Name)
 def _name(node: cst.Name, frame: Frame) -> Value:
     name = node.value
     if name in _CONSTANTS:
-        return Scalar(_CONSTANTS[name], Origin(frame.tree.span(node)))
+        return _constant(node, frame)
     holder = frame.find(name)
     if holder is not None:
         value = holder.names[name]
@@ -139,6 +163,7 @@ def _name(node: cst.Name, frame: Frame) -> Value:
 
 
 @handles(cst.SimpleString)
+@once
 def _string(node: cst.SimpleString, frame: Frame) -> Value:
     prefix = node.prefix.lower()
     start = frame.tree.span(node).start
@@ -209,7 +234,7 @@ def _sequence(node: cst.List | cst.Tuple | cst.Set, frame: Frame) -> Value:
     elements: list[Element] = []
     for item in node.elements:
         value = evaluate(item.value, frame)
-        if isinstance(item, cst.StarredElement):
+        if type(item) is cst.StarredElement:
             elements.extend(spread(value, item.value, frame))
         else:
             elements.append(Element(value, frame.tree.span(item.value)))

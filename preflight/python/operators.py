@@ -345,7 +345,8 @@ def elements_of(value: Value, span: Span) -> list[Element] | None:
     if isinstance(value, String) and not value.path and value.text.known:
         length = len(texts.mask(value.text))
         if length <= 10_000:
-            return [Element(String(texts.cut(value.text, i, i + 1)), span) for i in range(length)]
+            letters = texts.cuts(value.text, [(i, i + 1) for i in range(length)])
+            return [Element(String(letter), span) for letter in letters]
     return None
 
 

@@ -35,12 +35,6 @@ from preflight.values import Assumption, Text, Unknown
 _SWITCHES = ("store_true", "store_false")
 
 
-def annotated(parameter: Parameter, missing: Missing, frame: Frame) -> Value:
-    """A parameter that no caller gives."""
-    del parameter, frame
-    return missing
-
-
 def given_options(span: Span, frame: Frame) -> tuple[dict[str, list[Value]], list[Value]]:
     """What the context's arguments say: values by option name without dashes, and the positional ones."""
     words = calls.command_line(span, frame)

@@ -8,7 +8,6 @@ a launch costs little more than its parse.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 
@@ -40,16 +39,25 @@ _ENTRY = frozenset({"entrypoint"})
 _FLAGS = re.compile(r"--(?:tensor|pipeline|context|num|micro|global|hidden)[-_]")
 
 
-class Definition:
-    """A function of the file: the class that it stands in, and what its body does."""
+class Body:
+    """A stretch of the file: whom it calls, and whether it may start or build something itself."""
 
-    __slots__ = ("calls", "node", "owner", "relevant")
+    __slots__ = ("calls", "relevant")
 
-    def __init__(self, node: cst.FunctionDef, owner: cst.ClassDef | None) -> None:
-        self.node = node
-        self.owner = owner
+    def __init__(self) -> None:
         self.calls: set[str] = set()
         self.relevant = False
+
+
+class Definition(Body):
+    """A function of the file, with the class that it stands in."""
+
+    __slots__ = ("node", "owner")
+
+    def __init__(self, node: cst.FunctionDef, owner: cst.ClassDef | None) -> None:
+        super().__init__()
+        self.node = node
+        self.owner = owner
 
 
 class Outline(NamedTuple):
@@ -83,25 +91,42 @@ def _reaching(definitions: tuple[Definition, ...]) -> list[Definition]:
 def outline(module: cst.Module) -> Outline:
     """Walk a module once."""
     definitions: list[Definition] = []
-    relevant = False
+    loose = Body()
     renamed: set[str] = set()
-    stack: list[tuple[cst.CSTNode, Definition | None, cst.ClassDef | None]] = [(module, None, None)]
+    stack: list[tuple[cst.CSTNode, cst.ClassDef | None]] = [(module, None)]
     while stack:
-        node, inside, owner = stack.pop()
-        if isinstance(node, cst.FunctionDef) and inside is None:
-            inside = Definition(node, owner)
-            definitions.append(inside)
-        elif isinstance(node, cst.ClassDef) and inside is None:
+        node, owner = stack.pop()
+        kind = type(node)
+        if kind is cst.FunctionDef:
+            assert isinstance(node, cst.FunctionDef)
+            definitions.append(Definition(node, owner))
+            _read_below(node, definitions[-1], renamed)
+            continue
+        if kind is cst.ClassDef:
+            assert isinstance(node, cst.ClassDef)
             owner = node
-        elif isinstance(node, cst.ImportFrom):
-            renamed.update(_renamed(node))
-        elif _matters(node, inside) or (isinstance(node, cst.Call) and _last(node.func) in renamed):
-            relevant = True
-            if inside is not None:
-                inside.relevant = True
-        children = [(child, inside, owner) for child in children_of(node)]
-        stack.extend(reversed(children))
-    return Outline(tuple(definitions), relevant)
+        _read(node, kind, loose, renamed)
+        stack.extend([(child, owner) for child in reversed(children_of(node))])
+    for each in (loose, *definitions):
+        each.relevant = each.relevant or not renamed.isdisjoint(each.calls)
+    return Outline(tuple(definitions), loose.relevant or any(d.relevant for d in definitions))
+
+
+def _read_below(node: cst.CSTNode, inside: Body, renamed: set[str]) -> None:
+    """A function with all that stands in it, in any order."""
+    stack = children_of(node)
+    while stack:
+        current = stack.pop()
+        _read(current, type(current), inside, renamed)
+        stack += children_of(current)
+
+
+def _read(node: cst.CSTNode, kind: type[cst.CSTNode], inside: Body, renamed: set[str]) -> None:
+    if kind in _TELLING:
+        inside.relevant = _matters(node, inside) or inside.relevant
+    elif kind is cst.ImportFrom:
+        assert isinstance(node, cst.ImportFrom)
+        renamed.update(_renamed(node))
 
 
 def _renamed(node: cst.ImportFrom) -> set[str]:
@@ -114,11 +139,14 @@ def _renamed(node: cst.ImportFrom) -> set[str]:
     return {name.value for name in names if isinstance(name, cst.Name)}
 
 
-def _matters(node: cst.CSTNode, inside: Definition | None) -> bool:
+_TELLING = frozenset({cst.Call, cst.AssignTarget, cst.SimpleString, cst.FormattedStringText})
+"""Kinds of nodes that can matter; asking for a node's kind costs less than asking what it is an instance of."""
+
+
+def _matters(node: cst.CSTNode, inside: Body) -> bool:
     if isinstance(node, cst.Call):
         name = _last(node.func)
-        if inside is not None:
-            inside.calls.add(name)
+        inside.calls.add(name)
         if _RUNNING.search(_dotted(node.func)) or _BUILDING.search(name):
             return True
         wanted = SIZES if name[:1].isupper() else _ENTRY
@@ -151,24 +179,27 @@ def _last(node: cst.BaseExpression) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
+_PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
 _FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {}
 _LAYOUT = re.compile(
     r"whitespace|leading_lines|lines_|lpar|rpar|header|footer|comma|semicolon|indent|newline|trailing|encoding"
+    r"|operator$|dot$|equal$"
 )
 
 
-def children_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def children_of(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes below a node that have a meaning."""
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
         every = getattr(kind, "__dataclass_fields__", {})
         names = _FIELDS[kind] = tuple(name for name in every if _LAYOUT.match(name) is None)
+    found: list[cst.CSTNode] = []
     for name in names:
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            for item in value:
-                if isinstance(item, cst.CSTNode):
-                    yield item
+        kind = type(value)
+        if kind is list or kind is tuple:
+            found += value
+        elif kind not in _PLAIN:
+            found.append(value)
+    return found

@@ -21,7 +21,7 @@ from preflight.python.objects import (
 )
 from preflight.python.scope import Frame
 from preflight.source import Span
-from preflight.values import Piece, Text, Unknown
+from preflight.values import Text, Unknown
 
 
 def join_path(left: Value, right: Value, span: Span) -> Value | None:
@@ -57,15 +57,15 @@ def normal_path(text: Text) -> Text:
         return text
     if wanted == "" or len(wanted) > len(shown):
         return text
-    pieces: list[Piece] = []
+    ranges: list[tuple[int, int]] = []
     at = 0
     for character in wanted:
         found = shown.find(character, at)
         if found < 0:
             return text
-        pieces.extend(texts.cut(text, found, found + 1).pieces)
+        ranges.append((found, found + 1))
         at = found + 1
-    return operators.compact(pieces)
+    return operators.compact([piece for letter in texts.cuts(text, ranges) for piece in letter.pieces])
 
 
 def call(receiver: String, name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value | None:

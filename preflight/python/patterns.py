@@ -74,7 +74,7 @@ def _findall(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Va
     if pattern is None or subject is None or not isinstance(value, String) or pattern.groups > 1:
         return None
     index = pattern.groups
-    parts = [texts.cut(value.text, *found.span(index)) for found in pattern.finditer(subject)]
+    parts = texts.cuts(value.text, (found.span(index) for found in pattern.finditer(subject)))
     return Sequence("list", [Element(String(part), texts.extent(part, given.span)) for part in parts])
 
 

@@ -8,6 +8,7 @@ is read by the shell front-end.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import libcst as cst
 
@@ -50,6 +51,13 @@ _IDLE = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
+def is_idle(name: str) -> bool:
+    """Whether a function that gets flags speaks about them, or looks at them, and starts nothing."""
+    return _IDLE.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
 def is_runner(name: str) -> bool:
     """Whether a dotted name starts programs."""
     module, _, short = name.rpartition(".")
@@ -313,7 +321,7 @@ def hand_over(name: str, given: Arguments, node: cst.CSTNode, frame: Frame, rece
     if entry is not None and isinstance(entry.value, (String, Sequence)):
         _entrypoint(entry.value, given, frame)
         return
-    if _IDLE.search(name):
+    if is_idle(name):
         return
     for element in (*given.positional, *given.keywords.values()):
         value = element.value

@@ -62,7 +62,7 @@ def run_function(function: Function, frame: Frame) -> Value:
     """The value that a function's body returns."""
     body = function.body
     assert isinstance(body, cst.BaseSuite)
-    generator = effects.yields(function.node)
+    generator = effects.yields(function.node, frame.tree)
     if generator:
         frame.yielded = []
     result: Value = Scalar(None, Origin(frame.tree.span(function.node)))

@@ -14,12 +14,16 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from preflight.source import Source, Span
 from preflight.values import PLACEHOLDER, Piece, Unknown
+
+if TYPE_CHECKING:
+    from preflight.python.objects import Value
 
 MAXIMUM_SIZE = 2 * 1024 * 1024
 """Largest file that is parsed, in bytes."""
@@ -39,29 +43,48 @@ _SIMPLE.update({"\\": "\\", "'": "'", '"': '"', "\n": "", "\r": "", "\r\n": ""})
 
 
 class Tree:
-    """A parsed file."""
+    """A parsed file. `read_off` keeps what was read off its syntax, and `literals` values, by the nodes' identity."""
 
-    __slots__ = ("_positions", "_shift", "module", "source", "unknowns")
+    __slots__ = (
+        "_places",
+        "_shift",
+        "_shown",
+        "_spans",
+        "literals",
+        "module",
+        "read_off",
+        "source",
+        "unknowns",
+    )
 
     def __init__(self, source: Source, module: cst.Module, unknowns: Mapping[int, Piece], shift: int) -> None:
         self.source = source
         self.module = module
         self.unknowns = unknowns
         self._shift = shift
-        self._positions: Mapping[cst.CSTNode, tuple[int, int]] | None = None
+        self._shown: dict[int, str] = {}
+        self.read_off: dict[object, object] = {}
+        self.literals: dict[int, Value] = {}
+        self._places: dict[int, tuple[int, int]] | None = None
+        self._spans: dict[int, Span] = {}
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands; the start of the file where that cannot be said."""
-        if self._positions is None:
-            self._positions = _locate(self.module, self.source.data.isascii())
-        found = self._positions.get(node)
+        found = self._spans.get(id(node))
         if found is None:
-            return Span(self.source, 0, 0)
-        return Span(self.source, found[0] + self._shift, found[1] + self._shift)
+            if self._places is None:
+                self._places = _locate(self.module, self.source.data.isascii())
+            place = self._places.get(id(node))
+            if place is None:
+                return Span(self.source, 0, 0)
+            found = self._spans[id(node)] = Span(self.source, place[0] + self._shift, place[1] + self._shift)
+        return found
 
     def shown(self, node: cst.CSTNode, limit: int = 80) -> str:
         """The node as the user wrote it, on one line and not too long."""
-        text = " ".join(self.span(node).text.split())
+        text = self._shown.get(id(node))
+        if text is None:
+            text = self._shown[id(node)] = " ".join(self.span(node).text.split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
 
     def holes(self, start: int, text: str) -> list[Piece]:
@@ -132,7 +155,7 @@ class _Places(CodegenState):
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
         self.plain = plain
         self.position = 0
-        self.found: dict[cst.CSTNode, tuple[int, int]] = {}
+        self.found: dict[int, tuple[int, int]] = {}
         self.starts: list[int] = []
 
     def add_indent_tokens(self) -> None:
@@ -147,8 +170,7 @@ class _Places(CodegenState):
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self.starts.pop()
-        if node not in self.found:
-            self.found[node] = (start, self.position)
+        self.found.setdefault(id(node), (start, self.position))
 
     def record_syntactic_position(  # type: ignore[override]
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
@@ -169,12 +191,12 @@ class _Mark(AbstractContextManager[None]):
 
     def __exit__(self, *_: object) -> None:
         found = self.places.found
-        start = found[self.first][0] if self.first is not None else self.start
-        end = found[self.last][1] if self.last is not None else self.places.position
-        found[self.node] = (start, end)
+        start = found[id(self.first)][0] if self.first is not None else self.start
+        end = found[id(self.last)][1] if self.last is not None else self.places.position
+        found[id(self.node)] = (start, end)
 
 
-def _locate(module: cst.Module, plain: bool) -> Mapping[cst.CSTNode, tuple[int, int]]:
+def _locate(module: cst.Module, plain: bool) -> dict[int, tuple[int, int]]:
     with deep_recursion():
         places = _Places(module, plain)
         try:

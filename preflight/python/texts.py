@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from preflight.source import Span
 from preflight.values import PLACEHOLDER, Piece, Text
@@ -25,17 +25,34 @@ def mask(text: Text) -> str:
 
 def cut(text: Text, start: int, stop: int) -> Text:
     """The characters from `start` to `stop`, as `mask` counts them."""
-    pieces: list[Piece] = []
-    at = 0
-    for piece in text.pieces:
-        if at >= stop:
-            break
-        length = len(piece.text) if piece.unknown is None else 1
-        low, high = max(start - at, 0), min(stop - at, length)
-        if low < high:
-            pieces.append(piece if high - low == length else _trim(piece, low, high))
-        at += length
-    return Text(pieces)
+    return cuts(text, [(start, stop)])[0]
+
+
+def cuts(text: Text, ranges: Iterable[tuple[int, int]]) -> list[Text]:
+    """Several stretches, each behind the one before, in one pass over the pieces."""
+    pieces = text.pieces
+    count = len(pieces)
+    index = begin = 0
+    found: list[Text] = []
+    for start, stop in ranges:
+        part: list[Piece] = []
+        while index < count and begin + _length(pieces[index]) <= start:
+            begin += _length(pieces[index])
+            index += 1
+        at, inner = begin, index
+        while inner < count and at < stop:
+            length = _length(pieces[inner])
+            low, high = max(start - at, 0), min(stop - at, length)
+            if low < high:
+                part.append(pieces[inner] if high - low == length else _trim(pieces[inner], low, high))
+            at += length
+            inner += 1
+        found.append(Text(part))
+    return found
+
+
+def _length(piece: Piece) -> int:
+    return len(piece.text) if piece.unknown is None else 1
 
 
 def _trim(piece: Piece, low: int, high: int) -> Piece:
@@ -68,17 +85,16 @@ def split(text: Text, separator: str | None, limit: int = -1) -> list[Text]:
     """As `str.split`."""
     masked = mask(text)
     if separator is None:
-        return [cut(text, m.start(), m.end()) for m in _fields(masked, limit)]
-    parts: list[Text] = []
+        return cuts(text, (m.span() for m in _fields(masked, limit)))
+    ranges: list[tuple[int, int]] = []
     at = 0
-    while limit < 0 or len(parts) < limit:
+    while limit < 0 or len(ranges) < limit:
         found = masked.find(separator, at)
         if found < 0:
             break
-        parts.append(cut(text, at, found))
+        ranges.append((at, found))
         at = found + len(separator)
-    parts.append(cut(text, at, len(masked)))
-    return parts
+    return cuts(text, [*ranges, (at, len(masked))])
 
 
 def _fields(masked: str, limit: int) -> Iterator[re.Match[str]]:
@@ -95,11 +111,11 @@ def _fields(masked: str, limit: int) -> Iterator[re.Match[str]]:
 def lines(text: Text) -> list[Text]:
     """As `str.splitlines`."""
     masked = mask(text)
-    parts, at = [], 0
+    ranges, at = [], 0
     for line in masked.splitlines(keepends=True):
-        parts.append(cut(text, at, at + len(line.rstrip("\r\n"))))
+        ranges.append((at, at + len(line.rstrip("\r\n"))))
         at += len(line)
-    return parts
+    return cuts(text, ranges)
 
 
 def replace(text: Text, old: str, new: Text, limit: int = -1) -> Text:
@@ -129,7 +145,7 @@ def convert(text: Text, change: Callable[[str], str]) -> Text:
 def shell_words(text: Text) -> list[Text] | None:
     """As `shlex.split`; None where a quotation does not end."""
     masked = mask(text)
-    words: list[Text] = []
+    words: list[list[tuple[int, int]]] = []
     ranges: list[tuple[int, int]] = []
     started, quote, at, length = False, "", 0, len(masked)
     while at < length:
@@ -144,7 +160,7 @@ def shell_words(text: Text) -> list[Text] | None:
                 _extend(ranges, at)
         elif character in " \t\r\n":
             if started:
-                words.append(_gather(text, ranges))
+                words.append(ranges)
                 ranges, started = [], False
         elif character in "'\"":
             quote, started = character, True
@@ -161,8 +177,9 @@ def shell_words(text: Text) -> list[Text] | None:
     if quote:
         return None
     if started:
-        words.append(_gather(text, ranges))
-    return words
+        words.append(ranges)
+    parts = iter(cuts(text, [each for word in words for each in word]))
+    return [Text(piece for _ in word for piece in next(parts).pieces) for word in words]
 
 
 def _extend(ranges: list[tuple[int, int]], at: int) -> None:
@@ -170,13 +187,6 @@ def _extend(ranges: list[tuple[int, int]], at: int) -> None:
         ranges[-1] = (ranges[-1][0], at + 1)
     else:
         ranges.append((at, at + 1))
-
-
-def _gather(text: Text, ranges: list[tuple[int, int]]) -> Text:
-    pieces: list[Piece] = []
-    for start, stop in ranges:
-        pieces.extend(cut(text, start, stop).pieces)
-    return Text(pieces)
 
 
 def quote(text: Text, span: Span) -> Text:
