@@ -17,6 +17,9 @@ from preflight.patterns import pattern
 from preflight.source import Span
 
 _EXPORT = pattern(rb"^[ \t]*export[ \t]+([A-Za-z_]\w*)=([^\s;#]*)", re.MULTILINE)
+_OTHERWISE = pattern(rb"^[ \t]*(?:else\b|elif\b|;;)|;;[ \t]*$", re.MULTILINE)
+"""Where another branch begins."""
+
 MOST_LAUNCHES = 200
 """Launches that are compared with each other; a sweep of more is no list of nodes."""
 
@@ -65,7 +68,7 @@ def _find_repeated_ranks(launches: tuple[Launch, ...]) -> dict[int, tuple[Remark
 
 
 def _notice_late(launches: tuple[Launch, ...]) -> Iterable[Remark]:
-    """Variables that the ranks should see, exported behind the last launch."""
+    """Variables that the ranks should see, exported behind the last launch; in another branch they are for that."""
     last = launches[-1]
     if last.header is None and any(layer.kind in {"ssh", "pdsh"} for layer in last.wrappers):
         return
@@ -73,7 +76,9 @@ def _notice_late(launches: tuple[Launch, ...]) -> Iterable[Remark]:
     end = max((place.end for place in places if place.source is last.source), default=None)
     if end is None or b"export" not in last.source.data[end:]:
         return
-    for match in _EXPORT.finditer(last.source.data, end):
+    branch = _OTHERWISE.search(last.source.data, end)
+    stop = len(last.source.data) if branch is None else branch.start()
+    for match in _EXPORT.finditer(last.source.data, end, stop):
         name = match.group(1).decode()
         if not is_telling(name) or any(launch.environment.get(name) is not None for launch in launches):
             continue

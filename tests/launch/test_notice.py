@@ -28,6 +28,17 @@ def remarks_of(script: str, folder: Path | None = None) -> list[Remark]:
         pytest.param(
             f"export NCCL_DEBUG=INFO\nssh h 'export NCCL_DEBUG=WARN; {T}'", [], id="set again behind ssh"
         ),
+        pytest.param(f"{T}\nexport NCCL_DEBUG=INFO", ["environment-set-late"], id="set when all is over"),
+        pytest.param(
+            f"if $a\nthen {T}\nelif $b\nthen\n  export NCCL_DEBUG=INFO\n  serve model\nfi",
+            [],
+            id="set for what another branch starts",
+        ),
+        pytest.param(
+            f"case $a in\n  x) {T};;\n  y)\n    export NCCL_DEBUG=INFO\n    serve model;;\nesac",
+            [],
+            id="set for what another case starts",
+        ),
         pytest.param(f"export CUDA_MAX_CONNECTIONS=1\n{T}", ["environment-misspelt"], id="a slip"),
         pytest.param(
             f"export CUDA_DEVICE_MAX_CONNECTION=1\n{T}", ["environment-misspelt"], id="a letter missing"
