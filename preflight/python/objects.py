@@ -279,7 +279,7 @@ class Instance(Value):
 
 
 class Option(NamedTuple):
-    """An option of the launcher's own command line."""
+    """An option of the launcher's own command line; `choices` are the values that it takes, where that is said."""
 
     destination: str
     flags: tuple[str, ...]
@@ -288,6 +288,7 @@ class Option(NamedTuple):
     action: str
     many: bool
     span: Span
+    choices: Value | None = None
 
 
 class Parser(Value):

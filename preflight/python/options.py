@@ -1,14 +1,16 @@
 """The launcher's own command line: argparse, typer, click and their like.
 
 In: declared options and the context's arguments.  Out: the values that the program gets.  An option that the
-caller is not known to give has its default, under the assumption that the caller does not give it.
+caller is not known to give has its default, under the assumption that the caller does not give it.  Where nothing is
+started that way, what has no default is for the caller to give: each of its choices, or anything.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
-from preflight.python import calls, expressions
+from preflight.execution import Condition
+from preflight.python import calls, expressions, operators
 from preflight.python.objects import (
     Application,
     Arguments,
@@ -31,6 +33,9 @@ from preflight.python.objects import (
 from preflight.python.scope import Frame, RaisedError
 from preflight.source import Span
 from preflight.values import Assumption, Text, Unknown
+
+MOST_CHOICES = 12
+"""Choices of an option that are followed one by one."""
 
 _SWITCHES = ("store_true", "store_false")
 
@@ -103,7 +108,14 @@ def declare(parser: Parser, given: Arguments, frame: Frame) -> None:
         default = Scalar(None, Origin(given.span)) if nargs.text.value == "?" else Sequence("list", [])
     many = nargs is not None and not (isinstance(nargs, String) and nargs.text.value == "?")
     parser.options[name] = Option(
-        name, tuple(flags), default, given.get("type"), action or "store", many, given.span
+        name,
+        tuple(flags),
+        default,
+        given.get("type"),
+        action or "store",
+        many,
+        given.span,
+        given.get("choices"),
     )
 
 
@@ -149,12 +161,37 @@ def _value(
             return converted[0]
         if option.action == "switch":
             return Scalar(True, origin)
-    if option.default is None:
-        return Missing(Unknown("positional", long), origin)
     default = option.default
+    if isinstance(default, Scalar) and default.value is None and not _certain(frame):
+        frame.path.withheld = True
+        default = None if frame.path.demanding else default
+    if default is None:
+        return _demand(option, long, frame)
     if isinstance(default, String):
         default = convert(default, option.convert, node, frame)
     return defaulted(default, long, option.span, frame)
+
+
+def _demand(option: Option, long: str, frame: Frame) -> Value:
+    """What the caller has to give: each of the choices on a path of its own, where they are few; else anything."""
+    path = frame.path
+    choices = _choices(option) if path.demanding else []
+    chosen = path.choose(len(choices)) if choices else None
+    if chosen is None:
+        return Missing(Unknown("positional", long), Origin(option.span))
+    value = choices[chosen]
+    shown = value.text.value if isinstance(value, String) else describe(value)
+    path.conditions.append(Condition(option.span, f"{long} {shown}", True))
+    return value
+
+
+def _choices(option: Option) -> list[Value]:
+    """The values of an option, where all are known and few."""
+    if option.choices is None or option.many:
+        return []
+    listed = operators.elements_of(option.choices, option.span) or []
+    few = len(listed) <= MOST_CHOICES and not any(each.rest for each in listed)
+    return [each.value for each in listed] if few else []
 
 
 def convert(value: Value, kind: Value | None, node: cst.CSTNode, frame: Frame) -> Value:

@@ -135,6 +135,8 @@ class Path:
         self.expecting_failure = 0
         self.directory: Text | None = None
         self.as_main = True
+        self.demanding = False
+        self.withheld = False
         self.argv: Value | None = None
 
     def decide(self, key: Hashable, span: Span, text: str) -> bool | None:

@@ -26,6 +26,7 @@ from preflight.python.objects import (
 from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
 from preflight.python.scope import Choice, EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
+from preflight.python.signs import starts_programs
 from preflight.python.syntax import Tree, deep_recursion, parse
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -73,9 +74,10 @@ class Reading:
         self.remarks: list[Remark] = []
         self.truncated: dict[Unknown, None] = {}
         self.entered: set[object] = set()
+        self.withheld = False
 
-    def follow(self, entry: Definition | None) -> None:
-        """Every path from an entry, as far as the budget goes."""
+    def follow(self, entry: Definition | None, demanding: bool = False) -> None:
+        """Every path from an entry, as far as the budget goes. `demanding`: the caller gives what has no default."""
         plan: list[Choice] = []
         spent = 0
         before_all = self.count
@@ -88,6 +90,7 @@ class Reading:
             path = Path(
                 self.context, self.read_shell, plan, fuel, self.exported, self.library, self.tree.source.path
             )
+            path.demanding = demanding
             try:
                 self._walk(path, entry)
             except (ExhaustedError, RecursionError):
@@ -135,6 +138,7 @@ class Reading:
         self.remarks.extend(path.remarks)
         self.truncated.update(dict.fromkeys(path.truncated))
         self.entered |= path.entered
+        self.withheld = self.withheld or path.withheld
 
 
 def read(
@@ -169,6 +173,8 @@ def read(
 
 def _follow_all(reading: Reading, overview: Outline) -> None:
     reading.follow(None)
+    if not reading.count and reading.withheld and starts_programs(reading.tree.source.data):
+        reading.follow(None, demanding=True)
     for count, entry in enumerate(overview.entries(reading.entered)):
         if entry.node in reading.entered:
             continue

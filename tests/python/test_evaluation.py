@@ -109,6 +109,31 @@ def test_an_option_of_the_launcher_is_an_assumption() -> None:
     assert not given.words[1].text.assumptions
 
 
+MENU = """
+import argparse
+SIZES = {"small": 1, "large": 8}
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", choices=list(SIZES))
+parser.add_argument("--name")
+parser.add_argument("--steps", type=int, default=100)
+args = parser.parse_args()
+if not args.size:
+    parser.error("which?")
+subprocess.run(["torchrun", "--tp", str(SIZES[args.size]), "--steps", str(args.steps), f"--name={args.name}"])
+"""
+
+
+def test_options_that_the_caller_must_give_are_tried_one_by_one() -> None:
+    script = read_text(HEAD + MENU, closed=False)
+    assert lines(script) == [
+        "torchrun --tp 1 --steps 100 <--name=--name>",
+        "torchrun --tp 8 --steps 100 <--name=--name>",
+    ]
+    assert [e.conditions[-1].text for e in script.executions] == ["--size small", "--size large"]
+    given = read_text(HEAD + MENU, arguments={1: "--size", 2: "large"}, closed=False)
+    assert lines(given) == ["torchrun --tp 8 --steps 100 --name=None"]
+
+
 TYPER = """
 import typer
 from dataclasses import dataclass
