@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Severity
@@ -20,6 +19,10 @@ from preflight.facts.surroundings import Surroundings
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files, Source, Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Request(NamedTuple):

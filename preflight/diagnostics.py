@@ -7,14 +7,20 @@ columns are made when a report is written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from preflight.execution import Condition
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption
 
-Severity = Literal["error", "warning", "note"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Severity = Literal["error", "warning", "note"]
+else:
+    Severity = str
+
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
 """From mild to severe."""
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from preflight.diagnostics import Diagnostic
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
 
-class Hash(Protocol):
-    """What a hash function gives."""
+    class Hash(Protocol):
+        """What a hash function gives."""
 
-    def hexdigest(self) -> str: ...
+        def hexdigest(self) -> str: ...
 
 
 def stamp(diagnostics: Iterable[Diagnostic], root: str) -> tuple[Diagnostic, ...]:

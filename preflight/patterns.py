@@ -7,7 +7,10 @@ patterns and most scripts meet few of them, while compiling all of them costs a 
 from __future__ import annotations
 
 import re
-from typing import Any, cast, overload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, AnyStr
 
 _METHODS = (
     "match",
@@ -36,10 +39,6 @@ class _Lazy:
         return getattr(compiled, name)
 
 
-@overload
-def pattern(text: str, flags: int = 0) -> re.Pattern[str]: ...
-@overload
-def pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]: ...
-def pattern(text: str | bytes, flags: int = 0) -> re.Pattern[Any]:
+def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """A pattern that nobody has compiled yet."""
-    return cast("re.Pattern[Any]", _Lazy(text, flags))
+    return _Lazy(text, flags)  # type: ignore[return-value]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from preflight.chain import Request, Resolved, Settled, find_root, language_of, place_of, resolve, signature
 from preflight.configuration.model import Configuration
@@ -25,6 +24,7 @@ from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.variants import describe_validity, identity, merge_findings, merge_undecided
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.suppress import Ignore
 

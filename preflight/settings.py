@@ -11,12 +11,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
 
 from preflight.diagnostics import Severity
 from preflight.record import NamedTuple
 
-Kind = Literal["text", "list", "flag", "count", "level", "lists", "levels", "environment", "cluster"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Kind = Literal["text", "list", "flag", "count", "level", "lists", "levels", "environment", "cluster"]
+else:
+    Kind = str
 
 
 class Key(NamedTuple):

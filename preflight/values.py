@@ -7,24 +7,29 @@ carries its reason and its place; it never turns into a guess.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
 
-Reason = Literal[
-    "environment",  # a variable that the caller's environment may set
-    "positional",  # an argument of the script
-    "command",  # the output or status of a command that is not modelled
-    "syntax",  # something that the front-end does not understand
-    "file",  # a file that could not be read
-    "branches",  # too many paths, or a loop without a known bound
-    "code",  # a value that the program's own code computes
-    "scheduler",  # a value that the scheduler decides when the job starts
-    "node",  # a property of the machine
-    "rest",  # an open command line: unresolved "$@" or $EXTRA_ARGS may hold it
-    "program",  # the program's own flags or defaults are not known
-]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Reason = Literal[
+        "environment",  # a variable that the caller's environment may set
+        "positional",  # an argument of the script
+        "command",  # the output or status of a command that is not modelled
+        "syntax",  # something that the front-end does not understand
+        "file",  # a file that could not be read
+        "branches",  # too many paths, or a loop without a known bound
+        "code",  # a value that the program's own code computes
+        "scheduler",  # a value that the scheduler decides when the job starts
+        "node",  # a property of the machine
+        "rest",  # an open command line: unresolved "$@" or $EXTRA_ARGS may hold it
+        "program",  # the program's own flags or defaults are not known
+    ]
+else:
+    Reason = str
 
 
 class Unknown(NamedTuple):

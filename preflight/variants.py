@@ -8,11 +8,14 @@ branches that it needs, and no others; one that holds in several releases names 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from preflight.diagnostics import Diagnostic, Undecided
 from preflight.execution import Condition
 from preflight.targets.releases import describe_releases
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 Path = tuple[Condition, ...]
 Branch = tuple[str, int, int, bool]

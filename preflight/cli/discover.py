@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from preflight.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SHELL_ENDINGS = (".sh", ".bash", ".slurm", ".sbatch")
 SKIPPED = frozenset(

@@ -10,7 +10,10 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # argparse translates its headings, for which gettext looks through folders of catalogues; there are none for it
 argparse._ = str  # type: ignore[attr-defined]

@@ -11,13 +11,13 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from preflight.cli.options import FORMATS, parse_output
 from preflight.diagnostics import Severity
 from preflight.outcome import Outcome, RulePage, exit_status
 from preflight.settings import Settings
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.engine.rule import RuleSet
 

@@ -12,7 +12,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
 
 from preflight import __version__
 from preflight.chain import Request, find_root
@@ -27,7 +26,10 @@ from preflight.ruling import check_source
 from preflight.settings import Settings, find_config, load_settings, matches
 from preflight.source import Refusal, Source, read_file
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from preflight.facts.model import Fact
 
 
@@ -95,7 +97,7 @@ class Session:
         """What the options and the nearest config say about one script."""
         options = self.options
         settings = self.settings_of(os.path.dirname(os.path.abspath(path)))
-        rules = cast("RuleSet", Deferred(lambda: self.rules_of(settings)))
+        rules: Any = Deferred(lambda: self.rules_of(settings))
         ignored = [
             names for glob, names in settings.per_file_ignores.items() if matches(glob, path, settings.folder)
         ]

@@ -7,13 +7,14 @@ In: a `RuleSet`.  Out: a file with what every check needs, and one for each fami
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from preflight.constants import read_constant, write_constant
 from preflight.engine.rule import Family, Form, Prose, Rule, RuleSet
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
 RULES, PROSE = "rules.py", "prose"
 

@@ -8,11 +8,14 @@ there).  Law: replacing an unknown by any value never turns true into false or b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
 
 from preflight.engine.functions import FUNCTIONS
 from preflight.engine.tree import Tree
 from preflight.facts.model import Fact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 
 class Mark:

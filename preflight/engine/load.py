@@ -12,7 +12,6 @@ import tomllib
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from preflight.diagnostics import SEVERITIES
 from preflight.engine.expression import parse_condition, suggest
@@ -23,6 +22,10 @@ from preflight.engine.template import Template, parse_template
 from preflight.engine.tree import ExpressionError
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FORM_KEYS = ("targets", "severity", "fails_at", "when", "require", "message", "help")
 SHARED_KEYS = (

@@ -8,7 +8,6 @@ try: it applies the edits and checks again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from preflight.diagnostics import Edit, Fix, Label
 from preflight.engine.evaluate import Evaluation
@@ -16,6 +15,10 @@ from preflight.engine.template import render
 from preflight.execution import Remark
 from preflight.patterns import pattern
 from preflight.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _INDENT = pattern(rb"[ \t]*")
 _COMMA = pattern(rb"[ \t]*,[ \t]*")

@@ -8,13 +8,16 @@ finds nothing never reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from preflight.diagnostics import Severity
 from preflight.engine.releases import Range
 from preflight.engine.template import Template
 from preflight.engine.tree import Tree
 from preflight.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Form(NamedTuple):

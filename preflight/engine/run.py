@@ -7,7 +7,6 @@ rule whose expression fails on these values is reported as a `Failure`; the othe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from preflight.diagnostics import Diagnostic, Label, Undecided
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError
@@ -21,6 +20,10 @@ from preflight.facts.model import Blocker, Fact
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SHOWN_LABELS = 6
 

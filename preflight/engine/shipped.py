@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from preflight.constants import COMPILED
 from preflight.engine.compiled import read_compiled
 from preflight.engine.rule import RuleSet
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -7,12 +7,15 @@ for braces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from preflight.engine.evaluate import Evaluation, Mark
 from preflight.engine.tree import ExpressionError, Tree
 
-Template = tuple[str | Tree, ...]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+Template: TypeAlias = "tuple[str | Tree, ...]"
 LONGEST_LIST = 16
 
 

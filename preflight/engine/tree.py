@@ -6,9 +6,12 @@ so that a check whose rules are compiled already never imports the reader.
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
-Tree = tuple[Any, ...]
+
+Tree: TypeAlias = "tuple[Any, ...]"
 
 
 class ExpressionError(Exception):

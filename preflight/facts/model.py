@@ -6,12 +6,15 @@ In: nothing.  A fact is known (its value may be None: absent), or unknown with w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import overload
 
 from preflight.configuration.model import Value
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Assumption, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Blocker(NamedTuple):
@@ -43,11 +46,7 @@ class Places(Sequence[Evidence]):
             self._made = self._make()
         return self._made
 
-    @overload
-    def __getitem__(self, index: int) -> Evidence: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Evidence, ...]: ...
-    def __getitem__(self, index: int | slice) -> Evidence | tuple[Evidence, ...]:
+    def __getitem__(self, index: Any) -> Any:
         return self.all()[index]
 
     def __len__(self) -> int:

@@ -7,8 +7,8 @@ where the text is not one.  Nothing is evaluated as code, and no result grows wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
 

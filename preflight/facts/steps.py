@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, Protocol
 
 from preflight.configuration.model import Value
 from preflight.facts.model import Blocker, Fact
 from preflight.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 Version = tuple[int, ...]
 
@@ -36,31 +39,35 @@ class MissingError(Exception):
         self.blockers = blockers
 
 
-class Reader(Protocol):
-    """The facts as they stand before a step."""
-
-    release: Version
-
-    def __call__(self, name: str) -> Value:
-        """The value; a formula ends where it is unknown."""
-
-    def number(self, name: str) -> int:
-        """A count that must be there: None counts as unknown input, and the fact stays as it was."""
-
-    def text(self, name: str) -> str | None: ...
-
-    def given(self, name: str) -> bool:
-        """Whether the user wrote the setting."""
-
-    def fact(self, name: str) -> Fact:
-        """The fact itself, without ending the formula."""
-
-
 class AbsentError(Exception):
     """A formula needs a number that is not there."""
 
 
-Formula = Callable[[Reader], Value | Keep]
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Reader(Protocol):
+        """The facts as they stand before a step."""
+
+        release: Version
+
+        def __call__(self, name: str) -> Value:
+            """The value; a formula ends where it is unknown."""
+
+        def number(self, name: str) -> int:
+            """A count that must be there: None counts as unknown input, and the fact stays as it was."""
+
+        def text(self, name: str) -> str | None: ...
+
+        def given(self, name: str) -> bool:
+            """Whether the user wrote the setting."""
+
+        def fact(self, name: str) -> Fact:
+            """The fact itself, without ending the formula."""
+
+    Formula = Callable[[Reader], Value | Keep]
+else:
+    Reader, Formula = object, Callable
 
 
 class Step(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from preflight.execution import Context, Script, Word
 from preflight.launch.build import build_code_launch, build_launch, build_unknown_launch
@@ -29,6 +28,10 @@ from preflight.launch.together import compare_launches
 from preflight.record import NamedTuple
 from preflight.source import Source
 from preflight.values import Text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""

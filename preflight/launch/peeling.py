@@ -7,7 +7,6 @@ that the wrapper runs.  It refuses other uses of the same name (`docker pull`, `
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from preflight.execution import Context, Word
 from preflight.launch.command import Command, pass_environment, take_assignments
@@ -19,6 +18,10 @@ from preflight.launch.subscript import join_words
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 class Peeled(NamedTuple):

@@ -8,8 +8,6 @@ it is not looked at.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from preflight.launch.options import Grammar, declare
 from preflight.launch.synopses.containers import APPTAINER, CONTAINER
 from preflight.launch.synopses.launchers import RESILIENT, TORCHRUN
@@ -17,11 +15,17 @@ from preflight.launch.synopses.schedulers import MPI, QSUB, SBATCH, SRUN
 from preflight.launch.synopses.tools import CONDA, KUBECTL, NSYS, PIXI, POETRY, PY_SPY, SCREEN, SSH, TMUX, UV
 from preflight.record import NamedTuple
 
-Passing = Literal[
-    "keep",  # the inner command sees the environment of the outer one
-    "drop",  # it sees only what options hand over
-    "task",  # a scheduler's task: the environment, and the scheduler's variables of each task
-]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Passing = Literal[
+        "keep",  # the inner command sees the environment of the outer one
+        "drop",  # it sees only what options hand over
+        "task",  # a scheduler's task: the environment, and the scheduler's variables of each task
+    ]
+else:
+    Passing = str
 
 
 class Wrapper(NamedTuple):

@@ -7,11 +7,14 @@ difference between branches by it, so it is the finding's own, which survives mo
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from preflight.diagnostics import Diagnostic
 from preflight.outcome import Outcome
 from preflight.report.mask import Mask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LEVELS = {"error": "critical", "warning": "minor", "note": "info"}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from preflight.diagnostics import Diagnostic, Fix, Undecided
 from preflight.execution import Condition
@@ -16,6 +15,10 @@ from preflight.outcome import Outcome
 from preflight.report.mask import Mask
 from preflight.source import Span
 from preflight.values import Assumption
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SCHEMA = 1
 

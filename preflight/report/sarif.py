@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from preflight.diagnostics import Diagnostic, Label
 from preflight.outcome import Outcome, RulePage
 from preflight.report.mask import Mask
 from preflight.source import Source, Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"error": "error", "warning": "warning", "note": "note"}

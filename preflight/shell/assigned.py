@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from preflight.patterns import pattern
 from preflight.shell.parts import Assignment, Parameter, Simple, Token
 from preflight.shell.statements import Compute, Count, For
 from preflight.shell.syntax import Syntax
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _READERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf"))
 _WRITES = pattern(

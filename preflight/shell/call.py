@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from preflight.execution import Word
 from preflight.record import NamedTuple
 from preflight.shell.expand import Expansion
@@ -12,6 +10,7 @@ from preflight.shell.state import State
 from preflight.source import Span
 from preflight.values import Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 

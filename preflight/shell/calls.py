@@ -5,8 +5,6 @@ In: the stretch to run, and the state it starts in.  Out: its output, or the sta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from preflight.shell.call import Call
 from preflight.shell.expand import Expansion
 from preflight.shell.parts import Simple, Substitution
@@ -19,6 +17,7 @@ from preflight.shell.syntax import Syntax
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown, derive_source
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from preflight.patterns import pattern
 from preflight.shell.filters import FILTERS
@@ -20,6 +19,7 @@ from preflight.shell.state import Question
 from preflight.source import Refusal
 from preflight.values import Piece, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.execution import Word
     from preflight.shell.call import Call

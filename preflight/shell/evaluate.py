@@ -8,7 +8,6 @@ and past a budget they are joined with the differing variables unknown.  Loops a
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from preflight.execution import Condition, Context, Execution
 from preflight.shell import commands
@@ -51,6 +50,10 @@ from preflight.shell.stop import StopError
 from preflight.shell.syntax import Syntax
 from preflight.source import Source, Span
 from preflight.values import Piece, Reason, Text, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FUEL = 16_000
 """Statements that one script may run, over all paths."""

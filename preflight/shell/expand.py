@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from preflight.execution import Word
 from preflight.shell import lookup
@@ -26,6 +25,7 @@ from preflight.shell.stop import StopError
 from preflight.source import Span
 from preflight.values import Assumption, Piece, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
     from preflight.shell.syntax import Syntax

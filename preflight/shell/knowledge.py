@@ -6,11 +6,13 @@ unknown values become known, or at least known not to be something; the same tes
 
 from __future__ import annotations
 
-from typing import Any
-
 from preflight.record import NamedTuple
 from preflight.shell.state import Element, State, Variable
 from preflight.values import Piece, Text, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Atom(NamedTuple):

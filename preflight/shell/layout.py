@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from preflight.execution import Related, Remark
 from preflight.patterns import pattern
@@ -26,6 +25,10 @@ from preflight.shell.statements import (
 )
 from preflight.shell.syntax import Syntax
 from preflight.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 """A flag, or an override in the manner of Hydra (`model.size=8`), which is no assignment of bash's."""

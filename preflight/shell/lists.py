@@ -6,7 +6,6 @@ In: a parameter that stands for many values, or for a name.  Out: fragments, wit
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from preflight.shell import lookup
 from preflight.shell.fields import BREAK, QUOTES, Fragment
@@ -17,6 +16,7 @@ from preflight.shell.stop import StopError
 from preflight.source import Span
 from preflight.values import Piece, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.expand import Expansion
 

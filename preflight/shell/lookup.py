@@ -6,14 +6,16 @@ In: a name and the expansion that asks.  Out: a text (known or not), or None for
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from preflight.shell.pieces import EMPTY, forget, rewrite
 from preflight.shell.state import Array, Element, Variable
 from preflight.source import Span
 from preflight.values import Piece, Reason, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from preflight.shell.expand import Expansion
 
 _NODE = frozenset(("HOSTNAME", "UID", "EUID", "GROUPS", "OSTYPE", "HOSTTYPE", "MACHTYPE", "COLUMNS", "LINES"))

@@ -7,7 +7,6 @@ variables that the loop assigns are not known after it either; a loop that never
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from preflight.execution import Condition, Word
 from preflight.shell import lookup
@@ -21,6 +20,7 @@ from preflight.shell.syntax import Syntax
 from preflight.source import Span
 from preflight.values import Reason, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 

@@ -7,7 +7,6 @@ arrays, tests and arithmetic, whose insides the lexer reads from the source itse
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 from preflight.patterns import pattern
 from preflight.shell.ends import UnreadableError
@@ -26,8 +25,10 @@ def mask(lexer: Lexer, start: int, end: int, *, words: bool) -> bytes:
     """The copy of a range; `words`: with all that the lexer reads by itself blanked out."""
     masking = _Masking(lexer, start, end, words)
     lexer.depth = 0
-    with suppress(UnreadableError):
+    try:  # noqa: SIM105  (contextlib would be one more module at every start)
         masking.run()
+    except UnreadableError:
+        pass  # the rest is left as it is
     lexer.depth = 0
     if words and masking.masked.endswith(b"\\"):
         masking.masked[-1:] = b" "

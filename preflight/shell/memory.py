@@ -8,12 +8,15 @@ arguments, is never remembered.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from preflight.shell.lookup import IS_SPECIAL
 from preflight.shell.parts import Assignment, Literal, Open, Parameter, Placeholder, Simple, Token
 from preflight.shell.state import State
 from preflight.shell.syntax import Syntax
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAXIMUM_ENTRIES = 8
 """Different states that are kept for one command."""

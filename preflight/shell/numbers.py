@@ -6,7 +6,6 @@ In: the range of an expression.  Out: its value, or None, and the texts that it 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from preflight.shell import lookup
 from preflight.shell.arithmetic import Access, Evaluation, InvalidError
@@ -17,6 +16,7 @@ from preflight.shell.stop import StopError
 from preflight.source import Span
 from preflight.values import PLACEHOLDER, Piece, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.expand import Expansion
 

@@ -6,8 +6,6 @@ that it can run or read them later; nothing is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from preflight.shell.expand import Expansion
 from preflight.shell.parts import Redirect
 from preflight.shell.pieces import EMPTY
@@ -15,6 +13,7 @@ from preflight.shell.state import State
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 

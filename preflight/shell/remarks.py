@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from preflight.execution import Execution, Related, Remark, Word
 from preflight.patterns import pattern
@@ -16,6 +15,7 @@ from preflight.record import NamedTuple
 from preflight.shell.parts import Assignment, Parameter, Simple, Token
 from preflight.source import Source, Span
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.state import State
     from preflight.shell.syntax import Syntax

@@ -5,8 +5,6 @@ In: a simple command and a state.  Out: the states after it; commands that are n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from preflight.execution import Execution, Word
 from preflight.shell import commands
 from preflight.shell.builtins import BUILTINS
@@ -26,6 +24,7 @@ from preflight.shell.syntax import Syntax
 from preflight.source import Span
 from preflight.values import Text, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 

@@ -7,13 +7,16 @@ script; `fork` splits it cheaply, and `same` tells when two paths may be joined 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
 
 from preflight.execution import Condition, Context
 from preflight.record import NamedTuple
 from preflight.shell.pieces import EMPTY
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
 
 
 class ExhaustedError(Exception):
@@ -28,7 +31,7 @@ class Element(NamedTuple):
     many: bool = False
 
 
-Array = dict[Any, Element]
+Array: TypeAlias = "dict[Any, Element]"
 
 
 class Variable(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from preflight.patterns import pattern
 from preflight.shell.ends import UnreadableError
@@ -41,7 +40,10 @@ from preflight.shell.statements import (
 from preflight.source import Source
 from preflight.values import Piece
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tree_sitter import Node, Parser
 
 MAXIMUM_DEPTH = 100
@@ -61,32 +63,29 @@ _BODY_NODES = frozenset(("heredoc_body", "heredoc_end", "comment"))
 
 
 def load_parser() -> Parser:
-    """The parser, with the grammar's extension module loaded directly."""
+    """The parser of bash."""
     global _parser
     if _parser is None:
-        from tree_sitter import Language, Parser
-
-        _parser = Parser(Language(load_grammar()))
+        library, grammar = load_binding("tree_sitter"), load_binding("tree_sitter_bash")
+        _parser = library.Parser(library.Language(grammar.language()))
     return _parser
 
 
-def load_grammar() -> object:
-    """The grammar of bash; its package's own first module costs more than the grammar and is passed by."""
+def load_binding(package: str) -> Any:
+    """A package's extension module; the packages' own first modules cost more than a parse and are passed by."""
     from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
 
-    package = PathFinder.find_spec("tree_sitter_bash")
-    for folder in (package.submodule_search_locations or ()) if package is not None else ():
+    found = PathFinder.find_spec(package)
+    for folder in (found.submodule_search_locations or ()) if found is not None else ():
         for suffix in EXTENSION_SUFFIXES:
             path = os.path.join(folder, f"_binding{suffix}")
             if os.path.isfile(path):
-                name = "tree_sitter_bash._binding"
+                name = f"{package}._binding"
                 loader = ExtensionFileLoader(name, path)
                 module = loader.create_module(ModuleSpec(name, loader, origin=path))
                 loader.exec_module(module)
-                return module.language()
-    from tree_sitter_bash import language
-
-    return language()
+                return module
+    return __import__(package)
 
 
 class Syntax:

@@ -6,7 +6,6 @@ In: the words of a test, or the range of a `[[ ]]`.  Out: a `Verdict`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from preflight.execution import Word
 from preflight.record import NamedTuple
@@ -16,6 +15,7 @@ from preflight.shell.knowledge import All, Atom, Claim, Not, Some, recall
 from preflight.source import Span
 from preflight.values import Piece, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     pass
 

@@ -7,7 +7,6 @@ name, or the path of such a file, is what `--target` and the config's `target` t
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -72,6 +71,8 @@ def find_added(text: str, files: Files | None) -> Table | None:
         source = files.read(path)
         if isinstance(source, Refusal):
             continue
+        import json
+
         try:
             return build_table(json.loads(source.data))
         except (ValueError, KeyError, TypeError, LookupError, AttributeError):

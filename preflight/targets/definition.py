@@ -8,7 +8,6 @@ unsure: its flag is known, its values are not judged.
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from preflight.targets.evaluation import Interpreter
 from preflight.targets.modules import Modules
@@ -23,6 +22,10 @@ from preflight.targets.objects import (
     Parser,
 )
 from preflight.targets.table import SUPPRESS, Option, Value, derive_destination
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ACTIONS = {
     "store": "store",

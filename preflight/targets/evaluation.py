@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from preflight.targets.modules import Binding, Imported, Module, Modules
 from preflight.targets.objects import (
@@ -25,6 +24,10 @@ from preflight.targets.objects import (
 )
 from preflight.targets.standard import SIMPLE, TYPES, call_outside, resolve_signal
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
 SEQUENCES = (list, tuple)
 """The real ones, not records that happen to be tuples."""
 STEPS, EVALUATIONS = 20_000, 400_000
@@ -35,7 +38,7 @@ DEPTH = 40
 """How deep calls may nest."""
 
 
-AddOption = Callable[["Interpreter", Parser, list[Any], dict[str, Any]], None]
+AddOption: TypeAlias = "Callable[[Interpreter, Parser, list[Any], dict[str, Any]], None]"
 AddFields = Callable[["Interpreter", Parser, Factory], None]
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from preflight.constants import read_constant, write_constant
 from preflight.targets.releases import RELEASES
 from preflight.targets.table import COMPILED_TABLES, FOLDER, load_table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
 PATH = os.path.join(FOLDER, "history.json")
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
 
 from preflight.record import NamedTuple
 from preflight.targets.modules import Module
 from preflight.targets.table import Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Unread:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from preflight.targets.definition import add_option, interpret, plain
 from preflight.targets.evaluation import Interpreter
 from preflight.targets.modules import Imported, Module, Modules
 from preflight.targets.objects import UNREAD, Function, Parser
 from preflight.targets.table import Program, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STARTERS = frozenset(
     {

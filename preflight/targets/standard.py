@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from preflight.targets.objects import UNREAD, Enumeration, Member, Outside, Parser
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SIMPLE: dict[str, Callable[..., Any]] = {
     "int": int,

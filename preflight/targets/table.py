@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from preflight.constants import COMPILED, read_constant, write_constant
 from preflight.record import NamedTuple
 from preflight.targets.releases import RELEASES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
 Scalar = None | bool | int | float | str
 Value = Scalar | tuple["Value", ...]

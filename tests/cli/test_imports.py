@@ -14,10 +14,10 @@ import pytest
 from .conftest import GOOD
 
 HEAVY = {
-    "asyncio", "attr", "ClusterShell", "concurrent", "ctypes", "dataclasses", "difflib", "email", "hashlib", "http",
-    "importlib.metadata", "importlib.resources", "inspect", "libcst", "logging", "multiprocessing", "numpy", "pathlib",
-    "pathspec", "pydoc", "pynvml", "random", "rich", "shutil", "socket", "ssl", "subprocess", "tempfile", "tomllib",
-    "traceback", "unittest", "urllib", "xml", "yaml",
+    "asyncio", "attr", "ClusterShell", "concurrent", "contextlib", "ctypes", "dataclasses", "difflib", "email",
+    "hashlib", "http", "importlib.metadata", "importlib.resources", "inspect", "json", "libcst", "logging",
+    "multiprocessing", "numpy", "pathlib", "pathspec", "pydoc", "pynvml", "random", "rich", "shutil", "socket",
+    "ssl", "subprocess", "tempfile", "tomllib", "traceback", "typing", "unittest", "urllib", "xml", "yaml",
 }  # fmt: skip
 """What no check of a bash script needs."""
 
@@ -64,11 +64,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import preflight
     from preflight.cli.session import shipped_rules
     from preflight.engine.compiled import write_compiled
+    from preflight.targets.history import compile_history
+    from preflight.targets.table import compile_tables
 
     folder = tmp_path_factory.mktemp("built")
     package = Path(preflight.__file__).parent
     shutil.copytree(package, folder / "preflight", ignore=shutil.ignore_patterns("__pycache__", "compiled"))
     write_compiled(shipped_rules(), folder / "preflight" / "compiled")
+    compile_tables(folder / "preflight" / "compiled" / "targets")
+    compile_history(folder / "preflight" / "compiled" / "targets")
     (folder / "good.sh").write_text(GOOD)
     (folder / "bad.sh").write_text(GOOD.replace("--num-layers 8", "--num-layers many"))
     (folder / "nothing.sh").write_text("echo\n")

