@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from preflight.configuration.code import bind_code
-from preflight.configuration.layout import KEPT, SHARES_LAYERS, SPLIT
+from preflight.configuration.layout import KEPT, SHARES_LAYERS, SIZES, SPLIT, UNALIGNED
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.configuration.parse import Fault, Parsed, default_of, parse_words, show
 from preflight.configuration.problems import describe_faults, speaks_of_fork
@@ -20,7 +20,7 @@ from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files
 from preflight.targets.explain import explain_flags, find_old_checkout
-from preflight.targets.origin import Origin, find_origin
+from preflight.targets.origin import Origin, find_elder_sign, find_origin
 from preflight.targets.table import SUPPRESS, Option, Program, Table
 from preflight.values import Assumption, Unknown
 
@@ -54,12 +54,14 @@ def bind_launch(
     if not origin.based:
         return (Configuration(launch, None, table.release, {}, (), False, assumed),)
     reading = read_line(launch, table, origin, files, assumed=assumed)
-    problems = describe_faults(reading.faults, reading.table, reading.origin, launch)
+    problems = describe_faults(reading.faults, reading.table, reading.origin, launch, sure=reading.sure)
     opening = next(iter((*reading.parsed.openings, *hidden_openings(launch))), None)
     foreign = not origin.own or bool(reading.origin.fork)
-    split = any(fault.kind == "unknown" and SHARES_LAYERS.search(fault.flag) for fault in reading.faults)
+    strange = [fault.flag for fault in reading.faults if fault.kind == "unknown"]
+    split = any(SHARES_LAYERS.search(flag) for flag in strange)
+    uneven = SIZES if foreign and any(UNALIGNED.search(flag) for flag in strange) else frozenset[str]()
     absence = Absence(opening, foreign, reading.defaults, split)
-    values = Settings(reading.parsed, reading.table, absence, reading.rewritten)
+    values = Settings(reading.parsed, reading.table, absence, reading.rewritten | uneven)
     trains = reading.trains if not reading.origin.fork else None
     return (
         Configuration(
@@ -77,6 +79,7 @@ class Reading(NamedTuple):
     defaults: Mapping[str, Value]
     faults: tuple[Fault, ...]
     trains: bool | None
+    sure: bool
     rewritten: frozenset[str] = frozenset()
 
 
@@ -87,8 +90,9 @@ def read_line(
     shipped = find_program(origin, table)
     if shipped is None and origin.own and not origin.fork:
         origin = origin._replace(fork=f"{table.release} has no program of this name")
-    if assumed and files is not None and origin.own and not origin.fork:
-        origin = origin._replace(fork=find_old_checkout(launch, files))
+    if assumed and origin.own and not origin.fork:
+        old = find_old_checkout(launch, files) if files is not None else ""
+        origin = origin._replace(fork=old or find_elder_sign(launch))
     options = shipped.options if shipped is not None else ()
     defaults = shipped.defaults if shipped is not None else {}
     known = extend(table, options)
@@ -96,13 +100,14 @@ def read_line(
     doubtful = tuple(fault.flag for fault in parsed.faults if is_doubtful(fault, options))
     seen, rewritten = False, frozenset[str]()
     if doubtful and files is not None:
-        explained = explain_flags(launch, table, doubtful, files)
+        refused = frozenset(fault.flag for fault in parsed.faults if fault.kind in ("choice", "type"))
+        explained = explain_flags(launch, table, doubtful, files, refused)
         if explained.program is not None and explained.program.complete:
             seen, options, defaults = True, (), explained.program.defaults
         if explained.program is not None and not origin.own:
             rewritten = explained.program.rewritten
-        if seen or explained.options:
-            known = extend(table, (*options, *explained.options))
+        if seen or explained.options or explained.changed:
+            known = extend(table, (*options, *explained.options), explained.changed)
             parsed = parse_words(launch.argv, known)
         origin = origin._replace(fork=origin.fork or explained.fork)
     if origin.own and not origin.fork and speaks_of_fork(parsed.faults, known):
@@ -110,18 +115,18 @@ def read_line(
     sure = seen or not assumed
     faults = tuple(fault for fault in parsed.faults if fault.kind != "required" or sure)
     trains = shipped.trains if shipped is not None else None
-    return Reading(parsed, known, origin, defaults, faults, trains, rewritten)
+    return Reading(parsed, known, origin, defaults, faults, trains, sure, rewritten)
 
 
 def is_doubtful(fault: Fault, options: tuple[Option, ...]) -> bool:
     """Whether the program's own code may say otherwise."""
-    return fault.kind in ("unknown", "extra", "required") or fault.option in options
+    return fault.kind in ("unknown", "extra", "required", "choice", "type") or fault.option in options
 
 
 @lru_cache(maxsize=64)
-def extend(table: Table, options: tuple[Option, ...]) -> Table:
+def extend(table: Table, options: tuple[Option, ...], changed: tuple[Option, ...] = ()) -> Table:
     """The table with further options; paths through a script ask for the same ones again and again."""
-    return table.extended(options) if options else table
+    return table.extended(options, changed) if options or changed else table
 
 
 def find_program(origin: Origin, table: Table) -> Program | None:

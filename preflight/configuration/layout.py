@@ -16,5 +16,11 @@ KEPT = pattern(
 SPLIT = pattern(r"^decoder_(first|last)_pipeline_num_layers$|^pipeline_model_parallel_layout$")
 """How layers are shared out unevenly: a fork may have a flag of its own for that."""
 
+UNALIGNED = pattern(r"^--.*unaligned")
+"""Flags of forks that let sizes be shared out that do not divide evenly."""
+
+SIZES = frozenset({"num_attention_heads", "num_query_groups", "hidden_size", "ffn_hidden_size", "seq_length"})
+"""What is shared out over tensor-parallel ranks."""
+
 SHARES_LAYERS = pattern(r"^--.*layers?[-_]list|^--noop[-_]layers")
 """Flags of forks that share layers out, or add empty ones."""

@@ -34,12 +34,12 @@ SEVERAL = 2
 
 
 def describe_faults(
-    faults: Iterable[Fault], table: Table, origin: Origin, launch: Launch
+    faults: Iterable[Fault], table: Table, origin: Origin, launch: Launch, *, sure: bool = True
 ) -> tuple[Remark, ...]:
-    """The remarks about a command line."""
+    """The remarks about a command line; `sure` says that its flags are this release's or the program's own."""
     found = [fault for fault in faults if not NEGATIVE.match(fault.flag)]
     fork = origin.fork
-    writer = Writer(table, launch, origin.own and not fork, origin.own)
+    writer = Writer(table, launch, origin.own and not fork, origin.own, sure)
     remarks = [remark for fault in found for remark in writer.write(fault)]
     unchecked = [fault for fault in found if fault.kind == "unknown" and id(fault) not in writer.told]
     if unchecked and fork:
@@ -75,13 +75,18 @@ def positive_twin(flag: str, table: Table) -> str | None:
 
 
 class Writer:
-    """Makes remarks. `strict` says that every flag must be one of the table's, `own` that the program is Megatron's."""
+    """Makes remarks.
 
-    def __init__(self, table: Table, launch: Launch, strict: bool, own: bool) -> None:
+    `strict` says that every flag must be one of the table's, `own` that the program is Megatron's, `sure` that the
+    table is the right one.
+    """
+
+    def __init__(self, table: Table, launch: Launch, strict: bool, own: bool, sure: bool) -> None:
         self.table = table
         self.launch = launch
         self.strict = strict
         self.own = own
+        self.sure = sure
         self.told: set[int] = set()
         self.looked = 0
         word = launch.program
@@ -108,6 +113,8 @@ class Writer:
         elif fault.kind == "repeated":
             yield self.write_repeated(fault)
         elif self.strict or (fault.kind in ("type", "missing") and is_numeric(fault.option)):
+            if not self.strict and fault.kind == "type" and is_number(fault.value):
+                return  # where Megatron wants a whole number, another program may take a fraction
             yield self.write_known(fault)
 
     def write_unknown(self, fault: Fault) -> Remark | None:
@@ -135,6 +142,8 @@ class Writer:
                 values | {"last": releases[-1], "instead": instead, "hint": hint_removed(instead)},
                 edits,
             )
+        if not self.sure and is_stranger(flag, self.table):
+            return self.remark("unheard-of-flag", words, values)
         nearest = instead or self.find_nearest(flag) or ""
         if not instead and nearest:
             edits = self.rename(fault, nearest)
@@ -303,6 +312,13 @@ def index_of(release: str) -> int:
 
 def is_numeric(option: Option | None) -> bool:
     return option is not None and option.type in NUMERIC and option.nargs is None
+
+
+def is_number(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
 
 
 def is_truth(text: str) -> bool:

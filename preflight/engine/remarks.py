@@ -12,6 +12,7 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "invalid-ignore": ("problem",),
     # configuration: the use of flags
     "unknown-flag": ("flag", "program", "release", "nearest", "hint"),
+    "unheard-of-flag": ("flag", "program", "release"),
     "misspelt-flag": ("flag", "program", "release", "nearest"),
     "removed-flag": ("flag", "program", "release", "last", "instead", "hint"),
     "later-flag": ("flag", "program", "release", "first"),
@@ -73,5 +74,5 @@ REMARKS: dict[str, tuple[str, ...]] = {
 }
 """Kind of remark -> names of its values."""
 
-BEYOND_EXAMPLES = frozenset({"megatron-refuses"})
-"""Kinds that no example script can bring about by itself: a rule about them needs no examples."""
+BEYOND_EXAMPLES = frozenset({"megatron-refuses", "unheard-of-flag"})
+"""Kinds that no example script can bring about by itself (each has a release): a rule about them needs no examples."""

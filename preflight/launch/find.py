@@ -21,7 +21,7 @@ from preflight.launch.peeling import Peeled, base_name, is_command, peel_wrapper
 from preflight.launch.ports import Listener
 from preflight.launch.programs import SHELLS, WRAPPERS
 from preflight.launch.scheduler import scheduler_variables
-from preflight.launch.start import is_python, is_starter, read_start
+from preflight.launch.start import is_python, is_runner, is_starter, read_start
 from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
 from preflight.launch.synopses.launchers import BASH
 from preflight.launch.together import compare_launches
@@ -108,7 +108,12 @@ class _Search:
                 layer = Layer("unknown", {}, cover(command.words[:begin]))
                 command = command._replace(words=command.words[begin:], layers=(*command.layers, layer))
                 continue
-            if is_starter(command.words) or is_python(name) or name.endswith(".py"):
+            if (
+                is_starter(command.words)
+                or is_runner(command.words)
+                or is_python(name)
+                or name.endswith(".py")
+            ):
                 yield from self.start(command)
                 return
             if name in SHELLS:
@@ -118,6 +123,10 @@ class _Search:
                 yield from self.run_text(command, join_words(command.words[1:]))
                 return
             wrapper = WRAPPERS.get(name)
+            if wrapper is None and self.hides_command(command, name):
+                layer = Layer("unknown", {}, command.words[0].span, command.words[:1])
+                command = command._replace(words=command.words[1:], layers=(*command.layers, layer))
+                continue
             if wrapper is None:
                 yield from self.run_file(command)
                 return
@@ -126,6 +135,16 @@ class _Search:
                 yield from self.run_peeled(peeled)
                 return
             command = peeled.command
+
+    def hides_command(self, command: Command, name: str) -> bool:
+        """Whether a script that cannot be read is given python or a launcher to run (`bind.sh python train.py`)."""
+        words = command.words
+        if not name.endswith(".sh") or len(words) < 2:
+            return False
+        inner = base_name(words[1])
+        if inner is None or not (is_python(inner) or is_starter(words[1:])):
+            return False
+        return read_sibling(words[0], command.directory, self.context.files) is None
 
     def run_peeled(self, peeled: Peeled | None) -> Iterable[Launch]:
         """The text or the batch script that a wrapper runs."""

@@ -158,6 +158,8 @@ def _take(
             return [_given(None, name, (follower.text,), (word, follower))], at + 2
         return [_given(None, name, (), (word,))], at + 1
     values = words[at + 1 : at + 1 + option.arity]
+    if option.arity == 1 and values and stop is not None and values[0].text.value in grammar.options:
+        values = ()  # `-np $N -x PATH` with an empty N
     end = at + 1 + len(values)
     return [_given(option, name, tuple(v.text for v in values), (word, *values))], end
 

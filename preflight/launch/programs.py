@@ -166,7 +166,9 @@ _wrap("srun", Wrapper("srun", SRUN, passing="task"))
 _wrap("salloc", Wrapper("salloc", SRUN))
 _wrap("sbatch", Wrapper("sbatch", SBATCH, inner="script"))
 _wrap("qsub", Wrapper("qsub", QSUB, inner="script"))
-_wrap("mpirun mpiexec mpiexec.hydra orterun prterun", Wrapper("mpirun", MPI, passing="task", single=True))
+_wrap(
+    "mpirun mpiexec mpiexec.hydra orterun prterun aprun", Wrapper("mpirun", MPI, passing="task", single=True)
+)
 _wrap("docker podman nvidia-docker nerdctl podman-hpc",
       Wrapper("docker", CONTAINER, ("run", "exec"), 1, passing="drop"))  # fmt: skip
 _wrap("apptainer singularity", Wrapper("apptainer", APPTAINER, ("exec", "run"), 1))
@@ -350,3 +352,6 @@ RUNNERS: dict[str, str] = {
     "kernprof": "-l --line-by-line\n-v --view\n-b --builtin\n-o --outfile VALUE",
 }
 """Python programs that run another Python program given to them (`python -m coverage run train.py`)."""
+
+NEED_RUN = frozenset({"coverage", "memray"})
+"""Those of them that do more than that: `run` says so."""

@@ -12,7 +12,7 @@ from preflight.execution import Word
 from preflight.launch.command import Environment
 from preflight.launch.model import Layer
 from preflight.launch.options import Parsed, declare, known_prefix, parse_options
-from preflight.launch.programs import RUNNERS, STARTERS, Starter
+from preflight.launch.programs import NEED_RUN, RUNNERS, STARTERS, Starter
 from preflight.launch.synopses.launchers import PYTHON
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
@@ -116,9 +116,17 @@ def is_starter(words: tuple[Word, ...], *, loose: bool = False) -> bool:
     return second == "launch" if name == "accelerate" else second is not None and not second.startswith("-")
 
 
+def is_runner(words: tuple[Word, ...]) -> bool:
+    """Whether a command line begins with a program that runs another one (`coverage run train.py`)."""
+    name = known_prefix(words[0].text).rsplit("/", 1)[-1] if words[0].text.known else ""
+    return name in RUNNERS and len(words) > 1 and (name not in NEED_RUN or words[1].text.value == "run")
+
+
 def read_start(words: tuple[Word, ...]) -> Start | None:
     """Read the launcher that a command line begins with."""
     name = words[0].text.display().rsplit("/", 1)[-1]
+    if is_runner(words):
+        return _resolve_runner(Start("python", words, Parsed((), words[1:]), words[0], words[1:], plain=True))
     if is_python(name):
         return _read_python(words)
     if name.endswith(".py"):

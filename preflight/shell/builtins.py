@@ -43,18 +43,15 @@ def set_(call: Call) -> None:
                 state.options = frozenset(options)
                 return
             break
-        if value in ("-o", "+o") or (re.fullmatch(r"[-+][a-zA-Z]*o", value) and len(words) > 1):
-            change = options.add if value[0] == "-" else options.discard
-            for letter in value[1:-1]:
-                change(letter)
-            name = words[1].text.value if len(words) > 1 else None
-            if name is not None:
-                change(_LONG.get(name, name))
-            words = words[2:]
-        elif value[0] in "-+" and len(value) > 1:
-            for letter in value[1:]:
-                (options.add if value[0] == "-" else options.discard)(letter)
+        if value[0] in "-+" and len(value) > 1:
             words = words[1:]
+            for letter in value[1:]:
+                name: str | None = letter
+                if letter == "o":
+                    name = words[0].text.value if words else None
+                    words = words[1:]
+                if name is not None:
+                    (options.add if value[0] == "-" else options.discard)(_LONG.get(name, name))
         else:
             break
     else:

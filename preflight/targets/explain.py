@@ -41,10 +41,14 @@ class Explained(NamedTuple):
     options: tuple[Option, ...] = ()
     fork: str = ""
     program: Program | None = None
+    changed: tuple[Option, ...] = ()
+    """Options of the table that the checkout defines in its own way."""
 
 
-def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: Files) -> Explained:
-    """Look for the definition of flags."""
+def explain_flags(
+    launch: Launch, table: Table, flags: tuple[str, ...], files: Files, refused: frozenset[str] = frozenset()
+) -> Explained:
+    """Look for the definition of flags; `refused` are known ones whose values the table does not take."""
     from preflight.targets.checkout import read_parser
     from preflight.targets.modules import Modules
     from preflight.targets.program import read_program
@@ -63,8 +67,9 @@ def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: F
             options += program.options
         fork = read_fork_sign(path, files)
     known = {text for option in options for text in option.strings} | table.flags.keys()
-    if not any(flag not in known for flag in flags):
+    if not any(flag not in known or flag in refused for flag in flags):
         return Explained(tuple(options), fork, program)
+    changed: tuple[Option, ...] = ()
     checkout = find_checkout(launch, files)
     if checkout is not None:
         if checkout not in _parsers:
@@ -74,7 +79,8 @@ def explain_flags(launch: Launch, table: Table, flags: tuple[str, ...], files: F
         if any(flag in option.strings for option in more for flag in flags):
             options += more
             fork = fork or "the checkout beside it has flags of its own"
-    return Explained(tuple(options), fork, program)
+        changed = tuple(option for option in _parsers[checkout] if refused.intersection(option.strings))
+    return Explained(tuple(options), fork, program, changed)
 
 
 def list_folders(launch: Launch, files: Files) -> Iterator[str]:

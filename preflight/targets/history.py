@@ -71,6 +71,16 @@ SAME_VALUE = frozenset(
 )
 """Those of them where only the name changed."""
 
+ELDER = frozenset(
+    {"--data-impl", "--DDP-impl", "--no-contiguous-buffers-in-local-ddp", "--use-contiguous-buffers-in-ddp"}
+    | {"--lazy-loader", "--use-npy-data-loader", "--val-data-path", "--use-tfrecords", "--pretrained-bert"}
+    | {"--fp32-embedding", "--fp32-layernorm", "--fp32-tokentypes", "--loose-json", "--presplit-sentences"}
+    | {"--override-lr-scheduler", "--use-checkpoint-lr-scheduler", "--fp32-allreduce", "--faiss-use-gpu"}
+    | {"--scaled-upper-triang-masked-softmax-fusion", "--scaled-masked-softmax-fusion"}
+    | {"--img-dim", "--deep-init", "--resume-dataloader", "--skip-mmap-warmup", "--tokenizer-model-type"}
+)
+"""Flags that Megatron had before core 0.5, the first release with a table, and that none has had since."""
+
 _masks: dict[str, int] = {}
 _programs: list[str] = []
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
-from preflight.targets.history import list_programs
+from preflight.targets.history import ELDER, list_programs, list_releases
+from preflight.targets.releases import RELEASES
 
 GENERIC_NAMES = frozenset(
     {"train.py", "main.py", "generate.py", "export.py", "finetune.py", "prune.py", "quantize.py"}
@@ -109,3 +110,12 @@ def find_fork_sign(launch: Launch) -> str:
         if sign in data:
             return f"the script speaks of {sign.decode().strip('_')}"
     return ""
+
+
+def find_elder_sign(launch: Launch) -> str:
+    """What says that a Megatron from before core 0.5 runs the program: such a flag, and none that came later."""
+    flags = list(list_flags(launch))
+    elder = next((flag for flag in flags if flag in ELDER), "")
+    if not elder or any(releases and RELEASES[0] not in releases for releases in map(list_releases, flags)):
+        return ""
+    return f"{elder} is from before Megatron core 0.5"

@@ -135,12 +135,16 @@ class Table:
         """An entry point by its path in the checkout."""
         return self._programs.get(path)
 
-    def extended(self, options: Iterable[Option]) -> Table:
-        """The table with a program's own options; those whose flag is known already are left out."""
+    def extended(self, options: Iterable[Option], changed: Iterable[Option] = ()) -> Table:
+        """The table with a program's own options; those whose flag is known already are left out.
+
+        `changed` are options that a checkout defines in its own way: they take the place of the table's.
+        """
         extra = [option for option in options if not any(text in self.flags for text in option.strings)]
+        instead = {option.destination: option for option in changed}
         return Table(
             self.release,
-            (*self.options, *extra),
+            (*(instead.get(option.destination, option) for option in self.options), *extra),
             name=self.name,
             te_version=self.te_version,
             programs=self._programs,

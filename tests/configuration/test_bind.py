@@ -302,3 +302,52 @@ def test_a_setting_that_the_program_s_code_sets_is_unknown(tmp_path: Path) -> No
         False,
         True,
     ]
+
+
+def test_a_strange_flag_may_be_a_fork_s_where_nobody_names_the_release() -> None:
+    launch = make_launch(["--our-mixer-kind", "1"])
+    (assumed,) = bind_launch(launch, load_table("core_v0.19.0"), assumed=True)
+    assert kinds(assumed) == ["unheard-of-flag"]
+    (slip,) = bind_launch(make_launch(["--num-layer", "1"]), load_table("core_v0.19.0"), assumed=True)
+    assert kinds(slip) == ["unknown-flag"]
+
+
+def test_a_flag_from_before_megatron_core_speaks_of_an_older_megatron() -> None:
+    line = ["--data-impl", "mmap", "--checkpoint-activations"]
+    (older,) = bind_launch(make_launch(line), load_table("core_v0.19.0"), assumed=True)
+    assert kinds(older) == ["unchecked-flags"] and "--data-impl" in older.fork
+    (named,) = bind_launch(make_launch(line), load_table("core_v0.19.0"))
+    assert not named.fork and "unknown-flag" in kinds(named)
+    (later,) = bind_launch(make_launch([*line, "--sft"]), load_table("core_v0.19.0"), assumed=True)
+    assert not later.fork
+
+
+def test_a_fork_s_flag_may_let_sizes_not_divide() -> None:
+    line = "--num-attention-heads 25 --tensor-model-parallel-size 2"
+    for more, known in (("", True), ("--unaligned-linear", False)):
+        values = bind(f"{line} --use-npu-kernels {more}", kind="msrun").values
+        assert (values["num_attention_heads"].unknown is None) is known
+
+
+def test_another_program_may_take_a_fraction_where_megatron_wants_a_whole_number() -> None:
+    line = "--tensor-model-parallel-size 2 "
+    assert kinds(bind(line + "--warmup 0.01", "ours.py")) == []
+    assert kinds(bind(line + "--warmup x", "ours.py")) == ["wrong-type"]
+    assert kinds(bind("--warmup 0.01")) == ["wrong-type"]
+
+
+def test_a_checkout_may_take_other_values_than_its_release(tmp_path: Path) -> None:
+    place = tmp_path / "megatron" / "training" / "arguments.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(
+        "import argparse\n"
+        "def parse_args(extra_args_provider=None, ignore_unknown_args=False):\n"
+        "    parser = argparse.ArgumentParser(allow_abbrev=False)\n"
+        "    parser.add_argument('--normalization', choices=['LayerNorm', 'OurNorm'])\n"
+        "    return parser.parse_args()\n"
+    )
+    files = Files(str(tmp_path), (str(tmp_path),))
+    for value, expected in (("OurNorm", []), ("NoNorm", ["wrong-choice"])):
+        launch = make_launch(["--normalization", value])
+        (found,) = bind_launch(launch, load_table("core_v0.9.0"), files)
+        assert kinds(found) == expected

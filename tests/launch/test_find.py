@@ -30,6 +30,9 @@ P = "python pretrain_gpt.py --tensor-model-parallel-size 2"
         pytest.param(f"srun $SRUN_ARGS {T}", id="options of unknown length"),
         pytest.param(f"salloc -N 1 srun {T}", id="salloc"),
         pytest.param(f"mpirun -np 2 -H a,b -x PATH -mca btl ^openib {T}", id="mpirun"),
+        pytest.param(f"mpirun -np -x PATH -bind-to none {T}", id="mpirun with an empty number"),
+        pytest.param(f"aprun -n 8 -N 4 --cc depth -d 16 {T}", id="aprun"),
+        pytest.param(f"srun /opt/site/bind.sh {T}", id="a script that is not there"),
         pytest.param(f"docker run --rm -it --gpus all -v /a:/b image:1 {T}", id="docker"),
         pytest.param(f"docker exec -w /x box {T}", id="docker exec"),
         pytest.param(f"singularity -q exec --nv -B /a:/b image.sif {T}", id="singularity"),
@@ -100,6 +103,12 @@ def test_wrappers_are_peeled(script: str) -> None:
         pytest.param("python3 -m verl.trainer.main_ppo a.b=1 c.d=2", "python", None, id="hydra"),
         pytest.param("srun python train.py", "srun", None, id="a training by its name"),
         pytest.param("python pretrain_gpt.py --yaml-cfg x", "python", None, id="flags in a file"),
+        pytest.param(
+            "uv run coverage run -a --source=x train.py --tensor-model-parallel-size 2",
+            "python",
+            None,
+            id="coverage",
+        ),
         pytest.param("uv run train.py --tensor-model-parallel-size 2", "python", None, id="uv with a file"),
     ],
 )
