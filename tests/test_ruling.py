@@ -49,3 +49,17 @@ def test_what_counts_for_settings_in_code(
     tmp_path: Path, name: str, place: str, more: str, expected: list[str]
 ) -> None:
     assert errors(tmp_path, name, place, more) == expected
+
+
+BRANCHES = """
+if [ -n "$NAMED" ]; then MORE="--seed 1"; fi
+torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --num-layers 9 $MORE
+"""
+
+
+def test_what_holds_on_every_branch_names_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.sh"
+    path.write_text(BRANCHES)
+    document = preflight.check(str(path), target="core_v0.19.0", options=["--isolated"])
+    (finding,) = [f for f in document["findings"] if f["rule"] == "repeated-flag"]
+    assert finding["when"] == []

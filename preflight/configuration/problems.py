@@ -101,7 +101,7 @@ class Writer:
         related: tuple[Related, ...] = (),
     ) -> Remark:
         span = cover(words) or (self.launch.program.span if self.launch.program else self.launch.span)
-        return Remark(kind, span, values, related, edits, self.launch.conditions)
+        return Remark(kind, span, values, related, edits)
 
     def write(self, fault: Fault) -> Iterator[Remark]:
         """The remarks of one fault; none where a fork may explain it."""

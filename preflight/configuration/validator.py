@@ -218,4 +218,4 @@ def make_remark(configuration: Configuration, result: Mapping[str, Any], checkou
         "names": mentioned,
         "checkout": checkout,
     }
-    return Remark("megatron-refuses", place, values, related, (), launch.conditions)
+    return Remark("megatron-refuses", place, values, related)
