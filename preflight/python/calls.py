@@ -160,11 +160,13 @@ def call_function(function: Function, given: Arguments, node: cst.CSTNode, frame
         inner.receiver = given.positional[0].value if given.positional else None
     bind_arguments(function, given, inner)
     path.depth += 1
+    path.calls.append(id(node))
     try:
         if isinstance(function.body, cst.BaseExpression):
             return expressions.evaluate(function.body, inner)
         return statements.run_function(function, inner)
     finally:
+        path.calls.pop()
         path.depth -= 1
 
 

@@ -65,13 +65,13 @@ def _decide_comparison(node: cst.Comparison, frame: Frame) -> bool | None:
     key = (name, identity(left), other if other is not None else identity(right))
     taken = path.truths.get(key)
     if taken is None:
-        chosen = path.choose(2)
+        span = frame.tree.span(node)
+        chosen = path.choose(2, span, lambda way: statements.condition(frame, node, way == 0))
         if chosen is None:
             return None
         holds = chosen == 0
         taken = holds != negative
         path.truths[key] = taken
-        path.conditions.append(statements.condition(frame, node, holds))
         if equality and taken and opaque(left) and other is not None:
             path.bind(left, right)
     return taken != negative

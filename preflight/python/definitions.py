@@ -129,11 +129,12 @@ def _known_decorator(
     elif short == "group":
         return Application()
     elif short == "parametrize" and isinstance(node, cst.Call):
-        _parametrize(function, node, frame)
+        function.cases.append((node, frame))
     return value
 
 
-def _parametrize(function: Function, node: cst.Call, frame: Frame) -> None:
+def cases_of(node: cst.Call, frame: Frame) -> tuple[list[str], Sequence] | None:
+    """The names and rows of one of pytest's tables of parameters."""
     given = expressions.arguments_of(node, frame)
     names, rows = given.get("argnames", 0), given.get("argvalues", 1)
     if isinstance(names, String) and names.text.value is not None:
@@ -141,9 +142,8 @@ def _parametrize(function: Function, node: cst.Call, frame: Frame) -> None:
     elif isinstance(names, Sequence):
         listed = [n for e in names.elements if isinstance(n := operators.plain(e.value), str)]
     else:
-        return
-    if isinstance(rows, Sequence) and rows.closed:
-        function.cases.append((tuple(listed), rows))
+        return None
+    return (listed, rows) if isinstance(rows, Sequence) and rows.closed else None
 
 
 def define_class(node: cst.ClassDef, frame: Frame) -> Value:

@@ -33,9 +33,15 @@ NOT_FOLLOWED = (
 
 
 class Library:
-    """The modules that were parsed, shared by all paths through a script."""
+    """The modules that were parsed, shared by all paths through a script.
 
-    def __init__(self) -> None:
+    `closed`: none is read; which ones would have been is noted in `blocked`, by the module's name and what is taken
+    from it.
+    """
+
+    def __init__(self, closed: bool = False) -> None:
+        self.closed = closed
+        self.blocked: dict[tuple[str, str], str] = {}
         self.trees: dict[str, Tree | Unknown] = {}
         self.places: dict[tuple[str, str], str | None] = {}
 
@@ -86,6 +92,9 @@ def bind(name: str, level: int, attribute: str | None, span: Span, frame: Frame)
     library = frame.path.library
     place = locate(name, level, frame, library)
     shown = "." * level + name
+    if place is not None and library.closed:
+        library.blocked[shown, attribute or ""] = place
+        place = None
     if place is None:
         return External(shown if attribute is None else f"{shown}.{attribute}", span)
     module = Module(shown, place, span)

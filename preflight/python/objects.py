@@ -152,7 +152,7 @@ class Function(Value):
     """A function or lambda of the project with the frame that it was defined in.
 
     `role`: "", "static", "class", "property", "command" (of a command line).  `options` are those of click,
-    `cases` those of pytest's `parametrize`.
+    `cases` the calls of pytest's `parametrize`, which are looked at when the function is followed.
     """
 
     __slots__ = ("body", "cases", "frame", "name", "node", "options", "parameters", "role", "wrapped")
@@ -172,7 +172,7 @@ class Function(Value):
         self.frame = frame
         self.role = ""
         self.options: dict[str, Option] = {}
-        self.cases: list[tuple[tuple[str, ...], Sequence]] = []
+        self.cases: list[tuple[cst.Call, Frame]] = []
         self.wrapped: Function | None = None
 
 

@@ -7,6 +7,8 @@ started that way, what has no default is for the caller to give: each of its cho
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from preflight.execution import Condition
@@ -176,13 +178,18 @@ def _demand(option: Option, long: str, frame: Frame) -> Value:
     """What the caller has to give: each of the choices on a path of its own, where they are few; else anything."""
     path = frame.path
     choices = _choices(option) if path.demanding else []
-    chosen = path.choose(len(choices)) if choices else None
+    chosen = (
+        path.choose(len(choices), option.span, partial(_demanded, option, choices, long)) if choices else None
+    )
     if chosen is None:
         return Missing(Unknown("positional", long), Origin(option.span))
+    return choices[chosen]
+
+
+def _demanded(option: Option, choices: list[Value], long: str, chosen: int) -> Condition:
     value = choices[chosen]
     shown = value.text.value if isinstance(value, String) else describe(value)
-    path.conditions.append(Condition(option.span, f"{long} {shown}", True))
-    return value
+    return Condition(option.span, f"{long} {shown}", True)
 
 
 def _choices(option: Option) -> list[Value]:
@@ -216,7 +223,7 @@ def run_application(app: Application, given: Arguments, node: cst.CSTNode, frame
         match = [
             i for i, c in enumerate(commands) if c.name.replace("_", "-") == (first or "").replace("_", "-")
         ]
-        chosen = match[0] if match else frame.path.choose(len(commands)) or 0
+        chosen = match[0] if match else frame.path.choose(len(commands), given.span) or 0
     return run_command(commands[chosen], given, node, frame)
 
 

@@ -31,6 +31,7 @@ from preflight.python.objects import (
     text_of,
 )
 from preflight.python.scope import EndedError, Frame, Run
+from preflight.python.signs import names_training
 from preflight.source import Span
 from preflight.values import Text, Unknown, derive_source
 
@@ -215,7 +216,7 @@ def _option(name: str, text: Text, span: Span) -> Element:
     return Element(String(Text.literal(f"{name}=", span).joined(text)), span)
 
 
-def words_of(value: Value, frame: Frame, span: Span) -> list[Word]:
+def words_of(value: Value, span: Span) -> list[Word]:
     """The words of an argument list."""
     if isinstance(value, Sequence):
         words = []
@@ -255,8 +256,9 @@ def environment_of(value: Value | None, frame: Frame) -> dict[str, Text | None]:
 
 def run_list(value: Value, given: Arguments, frame: Frame, environment: Value | None) -> None:
     """A program with its arguments, word by word."""
-    words = words_of(value, frame, given.span)
+    words = words_of(value, given.span)
     if not words or not any(word.text.known for word in words):
+        frame.path.obscure = True
         return
     emit(words, given, frame, environment_of(environment, frame))
 
@@ -284,6 +286,7 @@ def shell(value: Value, given: Arguments, frame: Frame, environment: Value | Non
     """A command line that a shell reads."""
     text = text_of(value, given.span)
     if text is None or not any(p.unknown is None for p in text.pieces) or frame.path.expecting_failure:
+        frame.path.obscure = True
         return
     variables = environment_of(environment if environment is not None else given.get("env"), frame)
     read_text(text, variables, frame, _directory(given, frame))
@@ -323,12 +326,25 @@ def hand_over(name: str, given: Arguments, node: cst.CSTNode, frame: Frame, rece
         return
     if is_idle(name):
         return
+    if frame.path.library.closed:
+        frame.path.obscure = frame.path.obscure or _speaks_of_training(given)
     for element in (*given.positional, *given.keywords.values()):
         value = element.value
         if isinstance(value, String):
             _flags_text(name, value.text, element, given, frame)
         elif isinstance(value, Sequence) and value.kind in ("list", "tuple"):
             _flags_list(name, value, element, given, frame)
+
+
+def _speaks_of_training(given: Arguments) -> bool:
+    """Whether a command of training is handed over; where it ends up is seen when the function is followed."""
+    for element in (*given.positional, *given.keywords.values()):
+        if isinstance(element.value, (String, Sequence)):
+            words = words_of(element.value, element.span)
+            shown = " ".join(word.text.display() for word in words)
+            if names_training(shown.encode("utf-8", "replace")):
+                return True
+    return False
 
 
 def _known_receiver(receiver: Instance, name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> bool:
@@ -393,7 +409,7 @@ def _entrypoint(value: Value, given: Arguments, frame: Frame) -> None:
     if isinstance(value, String):
         read_text(value.text, variables, frame, None)
     else:
-        emit(words_of(value, frame, given.span), given, frame, variables)
+        emit(words_of(value, given.span), given, frame, variables)
 
 
 def _carries_flags(shown: str) -> bool:
@@ -432,7 +448,7 @@ def _settled(words: list[Word]) -> list[Word]:
 
 
 def _flags_list(name: str, value: Sequence, element: Element, given: Arguments, frame: Frame) -> None:
-    words = words_of(value, frame, element.span)
+    words = words_of(value, element.span)
     known = [word.text.value or "" for word in words]
     if not _carries_flags(" ".join(known)):
         return

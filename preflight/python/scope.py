@@ -27,6 +27,7 @@ from preflight.python.objects import (
     Value,
     assume,
 )
+from preflight.python.plan import Plan
 from preflight.python.syntax import Tree
 from preflight.record import NamedTuple
 from preflight.source import Span
@@ -34,9 +35,6 @@ from preflight.values import Assumption, Text, Unknown
 
 if TYPE_CHECKING:
     from preflight.python.modules import Library
-
-MAXIMUM_DECISIONS = 7
-"""Undecidable branches that a path takes both ways; later ones are merged."""
 
 MAXIMUM_CALLS = 60
 """Depth of calls that are followed."""
@@ -83,13 +81,6 @@ class Fuel:
             raise ExhaustedError
 
 
-class Choice(NamedTuple):
-    """A decision: which way was taken, of how many."""
-
-    taken: int
-    ways: int
-
-
 class Run(NamedTuple):
     """An execution that was met, with the environment it saw."""
 
@@ -104,7 +95,7 @@ class Path:
         self,
         context: Context,
         read_shell: Callable[..., Script],
-        plan: list[Choice],
+        plan: Plan,
         fuel: Fuel,
         exported: dict[str, Text | None],
         library: Library,
@@ -118,6 +109,7 @@ class Path:
         self.cursor = 0
         self.fuel = fuel
         self.depth = 0
+        self.calls: list[int] = []
         self.conditions: list[Condition] = []
         self.truths: dict[Hashable, bool] = {}
         self.bindings: dict[Hashable, Value] = {}
@@ -128,6 +120,7 @@ class Path:
         self.remarks: list[Remark] = []
         self.truncated: list[Unknown] = []
         self.built: list[Instance] = []
+        self.obscure = False
         self.entered: set[object] = set()
         self.modules: dict[str, Frame] = {}
         self.prefix: list[tuple[str, Span]] = []
@@ -143,23 +136,23 @@ class Path:
         """Which way an undecidable test goes here; None where no more decisions are taken."""
         if key in self.truths:
             return self.truths[key]
-        chosen = self.choose(2)
+        chosen = self.choose(2, span, lambda way: Condition(span, text, way == 0))
         if chosen is None:
             return None
         self.truths[key] = chosen == 0
-        self.conditions.append(Condition(span, text, chosen == 0))
         return chosen == 0
 
-    def choose(self, ways: int) -> int | None:
+    def choose(self, ways: int, span: Span, describe: Callable[[int], Condition] | None = None) -> int | None:
         """One of several ways; the other ones are taken by other paths."""
-        if self.cursor < len(self.plan):
+        site = (span.path, span.start, span.end, *self.calls)
+        if self.plan.is_settled(site, self.cursor):
+            return 0
+        chosen = self.plan.choose(ways, site, self.cursor)
+        if chosen is not None:
             self.cursor += 1
-            return self.plan[self.cursor - 1].taken
-        if len(self.plan) >= MAXIMUM_DECISIONS:
-            return None
-        self.plan.append(Choice(0, ways))
-        self.cursor += 1
-        return 0
+            if describe is not None:
+                self.conditions.append(describe(chosen))
+        return chosen
 
     def bind(self, unknown: Value, value: Value) -> None:
         """What an unknown is on this path, after a test has said so."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from preflight.execution import CodeConfiguration, Condition, Context, Execution, Remark, Script, Word
@@ -25,7 +26,9 @@ from preflight.python.objects import (
 )
 from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
-from preflight.python.scope import Choice, EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
+from preflight.python.plan import Plan
+from preflight.python.promise import leads_to_training, promises
+from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import starts_programs
 from preflight.python.syntax import Tree, deep_recursion, parse
 from preflight.source import Source, Span
@@ -37,6 +40,12 @@ MAXIMUM_PATHS = 48
 FRUITLESS_FUEL = 30_000
 """Steps after which an entry that gave nothing is left."""
 
+FRUITLESS_FILE = 90_000
+"""Steps after which a file is left whose entries gave nothing."""
+
+LEAST_FUEL = 2_000
+"""Steps that an entry has however many before it gave nothing."""
+
 FRUITLESS_PATHS = 4
 """Paths after which an entry that gave nothing is left."""
 
@@ -45,6 +54,9 @@ MAXIMUM_ENTRIES = 150
 
 FUEL = 600_000
 """Steps for a file, all paths together."""
+
+SMALLEST_LOOK = 5_000
+"""Steps for a first look at a short file."""
 
 ENTRY_FUEL = 150_000
 """Steps for one entry."""
@@ -61,13 +73,17 @@ class Reading:
         context: Context,
         read_shell: Callable[..., Script],
         exported: dict[str, Text | None],
+        fuel: int,
+        closed: bool = False,
     ) -> None:
         self.tree = tree
         self.context = context
         self.read_shell = read_shell
         self.exported = exported
-        self.library = Library()
-        self.left = FUEL
+        self.library = Library(closed)
+        self.left = fuel
+        self.wasted = 0
+        self.promising = False
         self.executions: list[Execution] = []
         self.synthetic: list[Execution] = []
         self.configurations: list[CodeConfiguration] = []
@@ -78,14 +94,23 @@ class Reading:
 
     def follow(self, entry: Definition | None, demanding: bool = False) -> None:
         """Every path from an entry, as far as the budget goes. `demanding`: the caller gives what has no default."""
-        plan: list[Choice] = []
+        found, left = self.count, self.left
+        if not self._follow_paths(entry, demanding):
+            self.truncated[Unknown("branches", "too many paths")] = None
+        if self.count == found:
+            self.wasted += left - self.left
+
+    def _follow_paths(self, entry: Definition | None, demanding: bool) -> bool:
+        """Whether they were all walked."""
+        plan = Plan()
         spent = 0
         before_all = self.count
+        patience = max(FRUITLESS_FUEL - self.wasted, LEAST_FUEL)
         for number in range(MAXIMUM_PATHS):
             if number >= FRUITLESS_PATHS and self.count == before_all:
-                break
+                return False
             before = min(self.left, ENTRY_FUEL - spent)
-            allowed = before if self.count > before_all else min(before, max(FRUITLESS_FUEL - spent, 0))
+            allowed = before if self.count > before_all else min(before, max(patience - spent, 0))
             fuel = Fuel(allowed, before - allowed)
             path = Path(
                 self.context, self.read_shell, plan, fuel, self.exported, self.library, self.tree.source.path
@@ -99,16 +124,12 @@ class Reading:
             used = before - max(fuel.left, 0) - fuel.reserve
             spent += used
             self.left -= used
-            self._keep(path, entry)
-            plan = path.plan
-            while plan and plan[-1].taken + 1 >= plan[-1].ways:
-                plan.pop()
-            if not plan:
-                return
-            plan[-1] = Choice(plan[-1].taken + 1, plan[-1].ways)
+            found = self._keep(path, entry)
+            if self.promising or not plan.advance(found):
+                return True
             if spent >= ENTRY_FUEL or self.left <= 0:
-                break
-        self.truncated[Unknown("branches", "too many paths")] = None
+                return False
+        return False
 
     @property
     def count(self) -> int:
@@ -130,15 +151,20 @@ class Reading:
         ):
             call_entry(entry, frame)
 
-    def _keep(self, path: Path, entry: Definition | None) -> None:
+    def _keep(self, path: Path, entry: Definition | None) -> set[Hashable]:
+        """Note what a path found; what tells it from what other paths found is given back."""
         for run in path.runs:
             (self.synthetic if run.synthetic else self.executions).append(run.execution)
         fallback = self.tree.span(entry.node.name) if entry is not None else None
-        self.configurations.extend(configurations.collect(path, self.tree.source, fallback))
+        built = configurations.collect(path, self.tree.source, fallback)
+        self.configurations.extend(built)
         self.remarks.extend(path.remarks)
         self.truncated.update(dict.fromkeys(path.truncated))
         self.entered |= path.entered
         self.withheld = self.withheld or path.withheld
+        if self.library.closed:
+            self.promising = bool(self.configurations) or promises(path)
+        return {*(_words_key(run.execution) for run in path.runs), *map(_settings_key, built)}
 
 
 def read(
@@ -157,9 +183,12 @@ def read(
         overview = outline(tree.module)
         if not overview.relevant:
             return Script(source, ())
-        reading = Reading(tree, context, read_shell, dict(exported))
         with deep_recursion():
+            reading = Reading(tree, context, read_shell, dict(exported), _first_fuel(source), closed=True)
             _follow_all(reading, overview)
+            if reading.promising or leads_to_training(reading.library, context):
+                reading = Reading(tree, context, read_shell, dict(exported), FUEL)
+                _follow_all(reading, overview)
     except RecursionError:
         return Script(source, (), truncated=(Unknown("syntax", f"{source.path}: nested too deeply"),))
     return Script(
@@ -171,17 +200,26 @@ def read(
     )
 
 
+def _first_fuel(source: Source) -> int:
+    """Steps for a first look, which is to cost about as much as the parse."""
+    return max(SMALLEST_LOOK, len(source.data) // 4)
+
+
 def _follow_all(reading: Reading, overview: Outline) -> None:
     reading.follow(None)
     if not reading.count and reading.withheld and starts_programs(reading.tree.source.data):
         reading.follow(None, demanding=True)
+    if reading.promising:
+        return
     for count, entry in enumerate(overview.entries(reading.entered)):
         if entry.node in reading.entered:
             continue
-        if count >= MAXIMUM_ENTRIES or reading.left <= 0:
+        if count >= MAXIMUM_ENTRIES or reading.left <= 0 or reading.wasted >= FRUITLESS_FILE:
             reading.truncated[Unknown("branches", "too many functions")] = None
             return
         reading.follow(entry)
+        if reading.promising:
+            return
 
 
 def call_entry(entry: Definition, frame: Frame) -> None:
@@ -252,17 +290,20 @@ def _argument(function: Function, name: str, frame: Frame) -> Value | None:
 def _cases(function: Function, given: Arguments, frame: Frame) -> Arguments:
     """One row of each of pytest's tables of parameters."""
     keywords = dict(given.keywords)
-    for names, rows in function.cases:
-        listed = rows.elements
-        if not listed:
+    for node, scope in function.cases:
+        table = definitions.cases_of(node, scope)
+        if table is None or not table[1].elements:
             continue
-        chosen = frame.path.choose(len(listed)) if len(listed) > 1 else 0
-        if chosen is None:
-            continue
-        row = listed[chosen]
+        names, listed = table[0], table[1].elements
+        chosen = 0
         if len(listed) > 1:
-            shown = f"{', '.join(names)} = {' '.join(row.span.text.split())[:60]}"
-            frame.path.conditions.append(Condition(row.span, shown, True))
+            way = frame.path.choose(
+                len(listed), scope.tree.span(node), partial(_row_condition, names, listed)
+            )
+            if way is None:
+                continue
+            chosen = way
+        row = listed[chosen]
         cells = [row] if len(names) == 1 else elements_of(row.value, row.span)
         if isinstance(row.value, Instance):
             cells = None
@@ -271,6 +312,11 @@ def _cases(function: Function, given: Arguments, frame: Frame) -> Arguments:
         for name, cell in zip(names, cells, strict=True):
             keywords[name] = Element(cell.value, cell.span)
     return given._replace(keywords=keywords)
+
+
+def _row_condition(names: list[str], rows: list[Element], chosen: int) -> Condition:
+    span = rows[chosen].span
+    return Condition(span, f"{', '.join(names)} = {' '.join(span.text.split())[:60]}", True)
 
 
 def _without_copies(reading: Reading) -> list[Execution]:

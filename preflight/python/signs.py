@@ -22,6 +22,8 @@ _FLAGS = re.compile(
     rb"--(?:tensor|pipeline|context|expert)[-_]model[-_]parallel|--context[-_]parallel|--num[-_]layers"
     rb"|--micro[-_]batch[-_]size|--global[-_]batch[-_]size|--hidden[-_]size|--num[-_]attention[-_]heads"
 )
+_SCRIPT = re.compile(rb"\.(?:sh|bash|slurm|sbatch)\b")
+_PYTHON = re.compile(rb"\.py\b|\s-[mc]\b")
 _HELPERS = re.compile(
     rb"(?:exec(?:ute)?|launch|submit|run)_(?:command|cmd|train(?:ing)?|job|shell)(?:_\w{1,4})?\s*\("
 )
@@ -44,8 +46,21 @@ def may_hold_launch(data: bytes) -> bool:
 
 def starts_programs(data: bytes) -> bool:
     """Whether something is run, and something of training is named."""
-    if _FLAGS.search(data) is not None:
-        return True
+    return _FLAGS.search(data) is not None or starts_training(data)
+
+
+def names_training(data: bytes) -> bool:
+    """Whether words name training, or a shell script that may start it."""
+    return any(sign.search(data) is not None for sign in (_TRAINING, _FLAGS, _SCRIPT))
+
+
+def may_train(data: bytes) -> bool:
+    """Whether a command line could be one of a training program."""
+    return names_training(data) or _PYTHON.search(data) is not None
+
+
+def starts_training(data: bytes) -> bool:
+    """Whether a module runs programs of training itself; that it knows their flags is not enough."""
     if _HELPERS.search(data) is not None and b"train" in data:
         return True
     return _RUNNERS.search(data) is not None and _TRAINING.search(data) is not None

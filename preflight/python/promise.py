@@ -1,0 +1,63 @@
+"""Whether a first look at a file is reason enough to read the modules that it imports.
+
+In: a path that was walked with its imports left closed.  Out: yes or no.  A project's own modules cost many times what
+a file itself does, and most files that hold a word of training start nothing; so a file is looked at by itself first.
+Yes, where something is run or built that could be a launch or depends on what is imported, or where an import
+leads to a module that starts training itself.
+"""
+
+from __future__ import annotations
+
+import os
+
+from preflight.execution import Context, Execution
+from preflight.python.modules import Library
+from preflight.python.scope import Path
+from preflight.python.signs import may_train, starts_training
+from preflight.source import Refusal
+
+LARGEST_MODULE = 400_000
+"""Largest imported module whose text is looked at, in bytes."""
+
+
+def promises(path: Path) -> bool:
+    """Whether what a path found could be a launch once the imports are followed."""
+    if any(run.synthetic or _may_launch(run.execution) for run in path.runs):
+        return True
+    blocked = path.library.blocked
+    if not blocked:
+        return False
+    if path.obscure:
+        return True
+    names = {part for name, attribute in blocked for part in (name.rpartition(".")[2], attribute)}
+    return any(not names.isdisjoint(instance.name.split(".")) for instance in path.built)
+
+
+def _may_launch(execution: Execution) -> bool:
+    """Whether a command is one of a training program, a script that may hold one, or not known."""
+    words = [word.text.value for word in execution.words]
+    if not words or words[0] is None:
+        return True
+    shown = " ".join(word.text.display() for word in execution.words)
+    return may_train(shown.encode("utf-8", "replace"))
+
+
+def leads_to_training(library: Library, context: Context) -> bool:
+    """Whether one of the modules whose import was left closed starts training itself."""
+    for (_, attribute), place in library.blocked.items():
+        folder = place[:-1] if place.endswith("/") else os.path.dirname(place)
+        below = os.path.join(folder, attribute) if attribute and not _is_module(place) else None
+        candidates = [place] if below is None else [place, f"{below}.py", os.path.join(below, "__init__.py")]
+        for candidate in candidates:
+            if context.files.kind(candidate) != "file":
+                continue
+            source = context.files.read(candidate)
+            if isinstance(source, Refusal) or len(source.data) > LARGEST_MODULE:
+                continue
+            if starts_training(source.data):
+                return True
+    return False
+
+
+def _is_module(place: str) -> bool:
+    return not place.endswith(("/", "/__init__.py"))
