@@ -16,6 +16,8 @@ from preflight.record import NamedTuple
 
 MAXIMUM_SIZE = 16 * 1024 * 1024
 """Largest file that is read, in bytes."""
+DEEPEST = 100
+"""So many folders of a path are looked at one by one."""
 
 
 class Position(NamedTuple):
@@ -152,6 +154,7 @@ class Files:
         self.folders = tuple(os.path.realpath(folder) for folder in folders)
         self._read: dict[str, Source | Refusal] = {}
         self._located: dict[tuple[str, str | None], str | Refusal] = {}
+        self._folders: dict[str, str] = {}
 
     def locate(self, path: str, directory: str | None = None) -> str | Refusal:
         """The real path, or why it may not be looked at."""
@@ -163,19 +166,36 @@ class Files:
     def _locate(self, path: str, directory: str | None) -> str | Refusal:
         if "\0" in path or len(path) > 4096:
             return Refusal(path[:80], "not a usable path")
-        real = os.path.realpath(os.path.join(directory or self.directory, path))
+        real = self._follow(os.path.join(directory or self.directory, path))
         if any(real == f or real.startswith(f.rstrip("/") + "/") for f in self.folders):
             return real
         return Refusal(path, "outside the project root and the script's own folder; --root widens it")
+
+    def _follow(self, path: str) -> str:
+        """`os.path.realpath`, which asks the disk anew for every folder on the way; here each is asked for once."""
+        folder, _, name = path.rpartition("/")
+        if not path.startswith("/") or name in ("", ".", "..") or path.count("/") > DEEPEST:
+            return os.path.realpath(path)
+        if folder and folder not in self._folders:
+            self._folders[folder] = self._follow(folder)
+        above = self._folders[folder].rstrip("/") if folder else ""
+        real = f"{above}/{name}"
+        try:
+            os.readlink(real)
+        except OSError:
+            return real
+        return os.path.realpath(real)
 
     def kind(self, path: str, directory: str | None = None) -> str | None:
         """`file`, `folder`, `absent`, or None where looking is not allowed (then it is unknown)."""
         real = self.locate(path, directory)
         if isinstance(real, Refusal):
             return None
-        if os.path.isdir(real):
-            return "folder"
-        return "file" if os.path.isfile(real) else "absent"
+        try:
+            mode = os.stat(real).st_mode
+        except (OSError, ValueError):
+            return "absent"
+        return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "absent"
 
     def read(self, path: str, directory: str | None = None) -> Source | Refusal:
         """A file below the allowed folders; the path of the source is as given."""

@@ -20,7 +20,8 @@ from preflight.targets.version import read_version
 CHECKOUT_NAMES = ("", "Megatron-LM", "megatron-lm", "third_party/Megatron-LM", "3rdparty/Megatron-LM")
 """Where a checkout may lie, seen from a folder at or above the script."""
 
-CHECKOUT_SIGNS = ("megatron/core/__init__.py", "megatron/training/arguments.py", "megatron/arguments.py")
+CHECKOUT_SIGNS = ("core/__init__.py", "training/arguments.py", "arguments.py")
+"""Files by which one knows it, below its folder `megatron`."""
 
 FIRST = (0, 5)
 """The first version that there is a flag table for."""
@@ -131,11 +132,9 @@ def read_fork_sign(path: str, files: Files) -> str:
 def find_checkout(launch: Launch, files: Files) -> str | None:
     """A Megatron checkout beside the program or script, or above them, as far as files may be read."""
     for start in list_folders(launch, files):
-        key = (start, files.folders)
-        if key not in _checkouts:
-            _checkouts[key] = climb(start, files)
-        if _checkouts[key] is not None:
-            return _checkouts[key]
+        found = climb(start, files)
+        if found is not None:
+            return found
     return None
 
 
@@ -153,17 +152,26 @@ def find_old_checkout(launch: Launch, files: Files) -> str:
 def climb(folder: str, files: Files) -> str | None:
     """The first checkout beside a folder or above it."""
     while True:
-        for name in CHECKOUT_NAMES:
-            path = os.path.join(folder, name) if name else folder
-            if any(files.kind(f"{path}/{sign}") == "file" for sign in CHECKOUT_SIGNS):
-                return path
-        installed = find_installed(folder, files)
-        if installed is not None:
-            return installed
+        key = (folder, files.folders)
+        if key not in _checkouts:
+            _checkouts[key] = look_beside(folder, files)
+        if _checkouts[key] is not None:
+            return _checkouts[key]
         above = os.path.dirname(folder)
         if above == folder or isinstance(files.locate(above), Refusal):
             return None
         folder = above
+
+
+def look_beside(folder: str, files: Files) -> str | None:
+    """A checkout or an installed Megatron right in a folder."""
+    for name in CHECKOUT_NAMES:
+        path = os.path.join(folder, name) if name else folder
+        if files.kind(f"{path}/megatron") != "folder":
+            continue
+        if any(files.kind(f"{path}/megatron/{sign}") == "file" for sign in CHECKOUT_SIGNS):
+            return path
+    return find_installed(folder, files)
 
 
 def find_installed(folder: str, files: Files) -> str | None:
