@@ -101,6 +101,9 @@ class Writer:
         related: tuple[Related, ...] = (),
     ) -> Remark:
         span = cover(words) or (self.launch.program.span if self.launch.program else self.launch.span)
+        path = span.resolve().source.path
+        if path.startswith("<") and path != self.launch.source.path:
+            span = self.launch.span  # the word came from the caller, not from any file
         return Remark(kind, span, values, related, edits)
 
     def write(self, fault: Fault) -> Iterator[Remark]:
@@ -142,9 +145,9 @@ class Writer:
                 values | {"last": releases[-1], "instead": instead, "hint": hint_removed(instead)},
                 edits,
             )
-        if not self.sure and is_stranger(flag, self.table):
-            return self.remark("unheard-of-flag", words, values)
         nearest = instead or self.find_nearest(flag) or ""
+        if not self.sure and not instead and not (nearest and is_slip(flag, nearest)):
+            return self.remark("unheard-of-flag", words, values)
         if not instead and nearest:
             edits = self.rename(fault, nearest)
         hint = (
@@ -159,7 +162,7 @@ class Writer:
         if list_releases(flag) or "_" in flag or len(flag) < 8:
             return None
         nearest = self.find_nearest(flag)
-        if nearest is None or slips(flag, nearest, 1) > 1 or different_word(flag, nearest):
+        if nearest is None or not is_slip(flag, nearest):
             return None
         if not self.own and nearest.startswith(flag):
             return None  # argparse takes abbreviations, unless it is told not to, as Megatron does
@@ -327,6 +330,13 @@ def is_truth(text: str) -> bool:
 
 def truthy(text: str) -> bool:
     return text.lower() in ("true", "yes", "on", "1")
+
+
+def is_slip(flag: str, nearest: str) -> bool:
+    """Whether one letter, or only the way of writing it, sets a flag apart from a known one."""
+    if normalise(flag) == normalise(nearest):
+        return True
+    return slips(flag, nearest, 1) <= 1 and not different_word(flag, nearest)
 
 
 def different_word(flag: str, nearest: str) -> bool:

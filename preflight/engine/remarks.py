@@ -74,5 +74,5 @@ REMARKS: dict[str, tuple[str, ...]] = {
 }
 """Kind of remark -> names of its values."""
 
-BEYOND_EXAMPLES = frozenset({"megatron-refuses", "unheard-of-flag"})
-"""Kinds that no example script can bring about by itself (each has a release): a rule about them needs no examples."""
+BEYOND_EXAMPLES = frozenset({"megatron-refuses"})
+"""Kinds that no example script can bring about by itself: a rule about them needs no examples."""

@@ -8,7 +8,7 @@ import pytest
 
 from preflight.configuration.bind import bind_launch
 from preflight.configuration.model import Configuration
-from preflight.source import Files
+from preflight.source import Files, Source
 from preflight.targets.table import load_table
 from tests.configuration.launches import make_launch
 
@@ -351,3 +351,27 @@ def test_a_checkout_may_take_other_values_than_its_release(tmp_path: Path) -> No
         launch = make_launch(["--normalization", value])
         (found,) = bind_launch(launch, load_table("core_v0.9.0"), files)
         assert kinds(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "kind"),
+    [
+        ("--use-mpi", "unheard-of-flag"),
+        ("--num-attention-head", "unknown-flag"),
+        ("--num_layers", "unknown-flag"),
+    ],
+    ids=["another short word", "a letter left out", "underscores"],
+)
+def test_where_release_and_file_are_a_guess_only_a_slip_is_certain(flag: str, kind: str) -> None:
+    launch, table = make_launch([flag, "8"], "pretrain_gpt.py"), load_table("core_v0.19.0")
+    assert kinds(bind_launch(launch, table, assumed=True)[0])[0] == kind
+    assert kinds(bind_launch(launch, table)[0])[0] == "unknown-flag"
+
+
+def test_a_remark_about_the_program_stands_in_the_script() -> None:
+    launch = make_launch(["--freeze-LM"], "examples/multimodal/train.py")
+    assert launch.program is not None
+    given = Source("<directory>", b"/work/examples/multimodal/train.py")
+    program = launch.program._replace(span=given.span(0, len(given.data)))
+    (configuration,) = bind_launch(launch._replace(program=program), load_table("core_v0.19.0"))
+    assert {problem.span for problem in configuration.problems} == {launch.span}
