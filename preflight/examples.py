@@ -22,6 +22,9 @@ BASE = (
 )
 """A command line that every release accepts on 8 GPUs: what `base = true` puts in front of an example's script."""
 
+CONNECTIONS = "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
+"""What it takes beside, unless the example is about that variable."""
+
 
 class Example(NamedTuple):
     """One example at one release, with the script as it is checked."""
@@ -76,7 +79,8 @@ def put_base(script: str) -> str:
     """The script with the base flags, behind the comments at its top: a scheduler's directives must stay first."""
     lines = script.splitlines(keepends=True)
     top = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return "".join((*lines[:top], BASE, *lines[top:]))
+    connections = "" if "MAX_CONNECTION" in script else CONNECTIONS
+    return "".join((*lines[:top], connections, BASE, *lines[top:]))
 
 
 def try_example(example: Example, check: Check) -> list[str]:
@@ -109,7 +113,8 @@ def judge_failing(example: Example, own: list[Diagnostic], answer: Answer) -> li
         if mark not in covered
     ]
     if "fixed" in data and answer.fixed is not None:
-        wanted = (BASE if data.get("base") else "") + data["fixed"].lstrip("\n")
+        wanted = data["fixed"].lstrip("\n")
+        wanted = put_base(wanted) if data.get("base") else wanted
         if answer.fixed != wanted:
             complaints.append(f"its fix gives {answer.fixed!r}")
     return complaints

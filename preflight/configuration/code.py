@@ -20,8 +20,27 @@ FIELDS: dict[str, str] = {
     "fp8_param": "fp8_param_gather",
     "tensor_parallel_size": "tensor_model_parallel_size",
     "pipeline_parallel_size": "pipeline_model_parallel_size",
+    "virtual_pipeline_model_parallel_size": "num_virtual_stages_per_pipeline_rank",
 }
 """Fields of Megatron's configuration classes whose destination has another name."""
+
+ARGUMENTS_ONLY = ("recompute_activations", "num_layers_per_virtual_pipeline_stage")
+"""Arguments that Megatron turns into other settings: no field of a configuration."""
+
+_LEFT_OUT = """
+account_for_embedding_in_pipeline_split account_for_loss_in_pipeline_split bf16 calculate_per_token_loss
+decoder_first_pipeline_num_layers decoder_last_pipeline_num_layers delay_wgrad_compute deterministic_mode
+distribute_saved_activations expert_tensor_parallel_size ffn_hidden_size fp16 fp8_format fp8_param_gather
+hierarchical_context_parallel_sizes kv_channels moe_enable_deepep moe_expert_capacity_factor moe_extended_tp
+moe_ffn_hidden_size moe_grouped_gemm moe_layer_recompute moe_pad_expert_input_to_capacity
+moe_router_enable_expert_bias moe_router_group_topk moe_router_num_groups moe_router_pre_softmax
+moe_shared_expert_intermediate_size moe_shared_expert_overlap mtp_num_layers multi_latent_attention num_experts
+num_virtual_stages_per_pipeline_rank overlap_moe_expert_parallel_comm pipeline_model_parallel_layout
+pipeline_model_parallel_split_rank recompute_granularity recompute_method recompute_modules recompute_num_layers
+sequence_parallel tp_comm_overlap
+"""
+LEFT_OUT = frozenset(_LEFT_OUT.split())
+"""Fields of these classes that are None or False where a call leaves them out, in every release that has them."""
 
 FEWEST = 2
 """So many fields must be Megatron's."""
@@ -40,13 +59,24 @@ def bind_code(
             off = bound.value is False and bound.unknown is None and destinations[name].action == "store"
             values[name] = bound._replace(value=None) if off else bound
     recognised = len(values) >= min(FEWEST, max(1, len(code.settings)))
+    if "num_query_groups" in values:
+        values["group_query_attention"] = values["num_query_groups"]._replace(
+            destination="group_query_attention", value=values["num_query_groups"].value is not None
+        )
     reason = code.open[0] if code.open else None
     for name, option in destinations.items():
         if name not in values:
-            known = reason is None and option.default is not None and KEPT.search(name)
+            laid_out = option.default is not None and KEPT.search(name) is not None
+            told = laid_out or name in ARGUMENTS_ONLY
+            known = (told and reason is None) or (name in LEFT_OUT and is_settled(code))
             unknown = None if known else reason or Unknown("code", f"{code.name} does not set {name}")
             values[name] = Bound(name, option.default, "default", unknown)
     return Configuration(launch, code.name, table.release, values, (), recognised, assumed)
+
+
+def is_settled(code: CodeConfiguration) -> bool:
+    """Whether what the code leaves out has the default of a class of Megatron's that describes a model."""
+    return code.strict and not code.open and not code.name.endswith("ModelParallelConfig")
 
 
 def bind_setting(name: str, word: Word) -> Bound:

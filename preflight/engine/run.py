@@ -19,6 +19,7 @@ from preflight.execution import Remark
 from preflight.facts.model import Blocker, Fact
 from preflight.record import NamedTuple
 from preflight.source import Span
+from preflight.targets.releases import RELEASES
 from preflight.values import Unknown
 
 TYPE_CHECKING = False
@@ -149,7 +150,7 @@ def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> D
             rule.name, subject.path, subject.anchor, tuple(list_blockers(blocked)), subject.launch
         )
     finding = build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
-    return excuse_fork(finding, rules, form, subject)
+    return excuse_fork(finding, rules, rule, subject)
 
 
 def list_assumed_absent(form: Form, subject: Subject) -> dict[str, Fact]:
@@ -170,7 +171,7 @@ def find_rest(name: str, fact: Fact) -> Iterable[Blocker]:
         yield Blocker(name, Unknown("rest", assumption.span.resolve().text), assumption.span)
 
 
-def excuse_fork(finding: Diagnostic, rules: RuleSet, form: Form, subject: Subject) -> Diagnostic | None:
+def excuse_fork(finding: Diagnostic, rules: RuleSet, rule: Rule, subject: Subject) -> Diagnostic | None:
     """What every release of Megatron refuses, a fork refuses too; what only some do may be otherwise in a fork.
 
     What Megatron gave up, forks of older releases still have: nothing is said of it there.
@@ -179,11 +180,23 @@ def excuse_fork(finding: Diagnostic, rules: RuleSet, form: Form, subject: Subjec
         return finding
     if not rules.families[finding.family].forks:
         return None
-    if finding.severity != "error" or not form.targets:
+    if finding.severity != "error" or fails_ever(rule, subject):
         return finding
     return finding._replace(
         severity="warning", notes=(*finding.notes, f"Megatron refuses this; a fork may not ({subject.fork})")
     )
+
+
+def fails_ever(rule: Rule, subject: Subject) -> bool:
+    """Whether a rule fails in every release."""
+    forms = (find_form(rule, parse_release(release)) for release in RELEASES)
+    return all(form is not None and fails(form, subject) for form in forms)
+
+
+def fails(form: Form, subject: Subject) -> bool:
+    evaluation = Evaluation(subject.facts)
+    applies = form.when is None or evaluation.truth(form.when) is True
+    return applies and (form.require is None or evaluation.truth(form.require) is False)
 
 
 def run_remark_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Iterable[Diagnostic]:

@@ -38,6 +38,7 @@ release | str | - | the Megatron release that is checked against
 program | str | - | file name of the program that is launched
 built_in_code | bool | - | whether Python code builds the configuration, so that no argument check adjusts it first
 built_by_megatron_class | bool | - | whether the configuration is of Megatron's own class, which checks what it is given
+pipeline_dtype_left_out | bool | - | whether code makes Megatron's own configuration class without a pipeline_dtype
 trains | bool | - | whether the program runs Megatron's training loop
 fork | bool | - | whether a fork of Megatron runs the program, as far as the launch says
 tp_from_variable | bool | - | whether a variable gives the tensor parallel size, so that it may be another next time
@@ -52,6 +53,7 @@ nodes_option | int | nodes | the option --nodes
 gpus_per_node_option | int | GPUs | the option --gpus-per-node
 gpus_per_node | int | GPUs | GPUs of a node: --gpus-per-node, the probed node, the scheduler, the GPU profile
 gpu | str | - | name of the GPU profile chosen with --gpu
+gpu_is_said | bool | - | whether an option or the node says what the GPUs are
 gpu_capability_major | int | - | first number of the GPU's compute capability: 9 for Hopper, 10 for Blackwell
 gpu_capability_minor | int | - | second number of the GPU's compute capability
 gpu_memory | int | GiB | memory of one GPU

@@ -145,6 +145,15 @@ def _built_by_megatron_class(configuration: Configuration, surroundings: Surroun
     return Fact("built_by_megatron_class", code is not None and code.strict, "launcher")
 
 
+def _pipeline_dtype_left_out(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    code, left_out = configuration.launch.configuration, False
+    if code is not None:
+        from preflight.configuration.code import is_settled
+
+        left_out = is_settled(code) and "pipeline_dtype" not in code.settings
+    return Fact("pipeline_dtype_left_out", left_out, "launcher")
+
+
 def _release(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     return Fact("release", configuration.release, "option")
 
@@ -228,12 +237,18 @@ def _gpu_name(configuration: Configuration, surroundings: Surroundings, given: G
     return Fact("gpu", None if surroundings.gpu is None else surroundings.gpu.name, "option")
 
 
+def _gpu_is_said(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    said = surroundings.gpu is not None or "node_compute_capability" in surroundings.node
+    return Fact("gpu_is_said", said, "option")
+
+
 SOURCES: dict[str, Source] = {
     "release": _release,
     "program": _program,
     "trains": _trains,
     "built_in_code": _built_in_code,
     "built_by_megatron_class": _built_by_megatron_class,
+    "pipeline_dtype_left_out": _pipeline_dtype_left_out,
     "fork": _fork,
     "tp_from_variable": _tp_from_variable,
     "launcher": _launcher_kind,
@@ -245,6 +260,7 @@ SOURCES: dict[str, Source] = {
     "gpus_per_node_option": _gpus_option,
     "gpus_per_node": _gpus_per_node,
     "gpu": _gpu_name,
+    "gpu_is_said": _gpu_is_said,
     "gpu_capability_major": _capability("gpu_capability_major", 0),
     "gpu_capability_minor": _capability("gpu_capability_minor", 1),
     "gpu_memory": _profile("gpu_memory", "memory", "node_gpu_memory"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from preflight.execution import Word
 from preflight.launch.containers import Container, read_container
+from preflight.launch.mentions import may_set_connections, speaks_of_blackwell
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
@@ -57,6 +58,8 @@ container_gpus | bool | - | whether the container is given the GPUs
 container_shared_memory | bool | - | whether the container's shared memory is enlarged or the host's
 environment_names | list[str] | - | variables that the script, or the caller, is known to set for the ranks
 environment_lost | list[str] | - | variables that the script sets and a wrapper does not hand over
+connections_elsewhere | bool | - | whether the script, or what it reads, may set CUDA_DEVICE_MAX_CONNECTIONS
+speaks_of_blackwell | bool | - | whether the script names a GPU of the Blackwell generation
 rank_per_task | bool | - | whether each task of srun has a RANK of its own; none where the script sets none
 program_words | list[str] | - | words that the program is given, as far as they are known
 starts_elsewhere | bool | - | whether the script starts anything on other nodes: srun, ssh, pdsh, mpirun
@@ -250,6 +253,8 @@ def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:
         "container_shared_memory": _describe_given(container, container.shared_memory if container else None),
         "environment_names": Reading(known, "environment"),
         "environment_lost": Reading(tuple(sorted(launch.lost)), "environment"),
+        "connections_elsewhere": Reading(may_set_connections(launch), "environment"),
+        "speaks_of_blackwell": Reading(speaks_of_blackwell(launch), "environment"),
     }
 
 

@@ -1,0 +1,34 @@
+"""What a script speaks of without saying it to the launch: variables set elsewhere, kinds of GPU.
+
+In: a launch.  Out: yes or no.  Only words are looked at, so that a no is certain and a yes is none: who asks takes a
+yes for "cannot tell".
+"""
+
+from __future__ import annotations
+
+from preflight.launch.containers import read_container
+from preflight.launch.model import Launch
+from preflight.patterns import pattern
+
+_CONNECTIONS = pattern(
+    rb"MAX_CONNECTION|--env-file|\b(?:module|conda|spack)\s+(?:load|activate)\b"
+    rb"|(?:^|[\s;&|({])(?:source|\.)\s+(?!\S*/activate\b)\S"
+)
+_BLACKWELL = pattern(rb"(?i)\bg?b[23]00|blackwell|nvl72|\bsm_?100|\bdgx[-_ ]?b")
+
+
+def may_set_connections(launch: Launch) -> bool:
+    """Whether the script, or what it takes variables from, may set CUDA_DEVICE_MAX_CONNECTIONS for the ranks."""
+    return (
+        "CUDA_DEVICE_MAX_CONNECTIONS" in launch.environment
+        or launch.closed_environment
+        or launch.source.path.endswith(".py")
+        or any(layer.kind == "ray" for layer in launch.wrappers)
+        or read_container(launch) is not None
+        or _CONNECTIONS.search(launch.source.data) is not None
+    )
+
+
+def speaks_of_blackwell(launch: Launch) -> bool:
+    """Whether the script names a GPU of the Blackwell generation."""
+    return _BLACKWELL.search(launch.source.data) is not None
