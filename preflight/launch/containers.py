@@ -5,7 +5,7 @@ In: a launch.  Out: `Container`, or None.  Only the innermost container counts: 
 
 from __future__ import annotations
 
-from preflight.launch.model import Launch, Layer
+from preflight.launch.model import Launch, Layer, Setting
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Unknown
@@ -14,13 +14,19 @@ UNDECIDED = Unknown("node", "the container's own options")
 
 
 class Container(NamedTuple):
-    """`gpus` and `shared_memory` are None where the options do not decide it; then `because` says why."""
+    """`gpus` and `shared_memory` are None where the options do not decide it; then `because` says why.
+
+    `count` is the number of GPUs that the container is given, where the options say one.  `apart`: the container has a
+    network of its own, and none of its ports is handed out.
+    """
 
     kind: str
     span: Span
     gpus: bool | None
     shared_memory: bool | None
     because: Unknown = UNDECIDED
+    count: int | None = None
+    apart: bool = False
 
 
 def read_container(launch: Launch) -> Container | None:
@@ -58,7 +64,21 @@ def _read_docker(layer: Layer, launch: Launch) -> Container:
     if not memory and {"mount", "tmpfs", "volume"} & set(options) and "/dev/shm" in _shown(layer):
         memory = None
     unknowns = ipc.text.unknowns if ipc is not None and ipc.text is not None else ()
-    return Container(kind, layer.span, gpus, memory, unknowns[0] if unknowns else UNDECIDED)
+    because = unknowns[0] if unknowns else UNDECIDED
+    apart = not ({"net", "network", "publish", "publish_all", "privileged"} & set(options))
+    return Container(kind, layer.span, gpus, memory, because, _count_devices(options.get("gpus")), apart)
+
+
+def _count_devices(gpus: Setting | None) -> int | None:
+    """`--gpus 4`, or `--gpus '"device=0,1"'`."""
+    value = gpus.text.value if gpus is not None and gpus.text is not None else None
+    if value is None:
+        return None
+    value = value.strip("\"' ")
+    if value.isdigit():
+        return int(value)
+    kind, _, devices = value.partition("=")
+    return len({each for each in devices.split(",") if each}) if kind == "device" and devices else None
 
 
 def _shown(layer: Layer) -> str:

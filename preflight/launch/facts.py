@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from preflight.execution import Word
 from preflight.launch.containers import Container, read_container
-from preflight.launch.mentions import may_set_connections, speaks_of_blackwell
+from preflight.launch.mentions import may_set_connections, speaks_of_blackwell, takes_variables
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
@@ -56,8 +56,11 @@ visible_devices_distinct | int | GPUs | different devices in CUDA_VISIBLE_DEVICE
 container | str | - | container around the launcher: docker, podman, apptainer, enroot, pyxis
 container_gpus | bool | - | whether the container is given the GPUs
 container_shared_memory | bool | - | whether the container's shared memory is enlarged or the host's
+container_gpu_count | int | GPUs | GPUs that the container is given by number or by name
+container_apart | bool | - | whether the container has a network of its own, without ports to the outside
 environment_names | list[str] | - | variables that the script, or the caller, is known to set for the ranks
 environment_lost | list[str] | - | variables that the script sets and a wrapper does not hand over
+environment_elsewhere | bool | - | whether the ranks may see variables that neither the script nor its caller sets
 connections_elsewhere | bool | - | whether the script, or what it reads, may set CUDA_DEVICE_MAX_CONNECTIONS
 speaks_of_blackwell | bool | - | whether the script names a GPU of the Blackwell generation
 rank_per_task | bool | - | whether each task of srun has a RANK of its own; none where the script sets none
@@ -251,8 +254,11 @@ def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:
         "container": Reading(kind, "launcher", span, kind or ""),
         "container_gpus": _describe_given(container, container.gpus if container else None),
         "container_shared_memory": _describe_given(container, container.shared_memory if container else None),
+        "container_gpu_count": Reading(container.count if container else None, "launcher", span, kind or ""),
+        "container_apart": Reading(container is not None and container.apart, "launcher", span, kind or ""),
         "environment_names": Reading(known, "environment"),
         "environment_lost": Reading(tuple(sorted(launch.lost)), "environment"),
+        "environment_elsewhere": Reading(takes_variables(launch), "environment"),
         "connections_elsewhere": Reading(may_set_connections(launch), "environment"),
         "speaks_of_blackwell": Reading(speaks_of_blackwell(launch), "environment"),
     }

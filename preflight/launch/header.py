@@ -74,7 +74,7 @@ def read_header(source: Source, unknowns: Mapping[int, Piece] | None = None) -> 
             components.append([])
             continue
         components[-1].extend(parse_options(words, grammar).given)
-    settings = tuple({g.setting.name: g.setting for g in component} for component in components)
+    settings = tuple(_by_name(component) for component in components)
     remarks = remark_late(source, late, command, settings[0]) if kind == "slurm" else []
     for component in components:
         remarks += remark_options(component, kind)
@@ -85,6 +85,19 @@ def read_header(source: Source, unknowns: Mapping[int, Piece] | None = None) -> 
     spans = tuple(source.span(line.start, line.end) for line in early)
     whole = source.span((early or late)[0].start, (early or late)[-1].end)
     return Header(kind, settings[0], whole, settings if len(settings) > 1 else (), tuple(remarks), spans)
+
+
+def _by_name(component: list[Given]) -> dict[str, Setting]:
+    """The options of one part of a job; the last one holds, but PBS has one `-l` for nodes and others for time."""
+    settings: dict[str, Setting] = {}
+    for setting in (given.setting for given in component):
+        if setting.name != "l" or "l" not in settings or _asks_for_nodes(setting):
+            settings[setting.name] = setting
+    return settings
+
+
+def _asks_for_nodes(setting: Setting) -> bool:
+    return setting.text is not None and re.search(r"\b(?:select|nodes)=", setting.text.display()) is not None
 
 
 def _grammar(kind: str) -> Grammar:

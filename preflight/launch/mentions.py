@@ -10,8 +10,8 @@ from preflight.launch.containers import read_container
 from preflight.launch.model import Launch
 from preflight.patterns import pattern
 
-_CONNECTIONS = pattern(
-    rb"MAX_CONNECTION|--env-file|\b(?:module|conda|spack)\s+(?:load|activate)\b"
+_ELSEWHERE = pattern(
+    rb"--env-file|\b(?:module|conda|spack)\s+(?:load|activate)\b"
     rb"|(?:^|[\s;&|({])(?:source|\.)\s+(?!\S*/activate\b)\S"
 )
 _BLACKWELL = pattern(rb"(?i)\bg?b[23]00|blackwell|nvl72|\bsm_?100|\bdgx[-_ ]?b")
@@ -21,11 +21,19 @@ def may_set_connections(launch: Launch) -> bool:
     """Whether the script, or what it takes variables from, may set CUDA_DEVICE_MAX_CONNECTIONS for the ranks."""
     return (
         "CUDA_DEVICE_MAX_CONNECTIONS" in launch.environment
-        or launch.closed_environment
+        or b"MAX_CONNECTION" in launch.source.data
+        or takes_variables(launch)
+    )
+
+
+def takes_variables(launch: Launch) -> bool:
+    """Whether the ranks may see variables that neither the script nor its caller sets."""
+    return (
+        launch.closed_environment
         or launch.source.path.endswith(".py")
         or any(layer.kind == "ray" for layer in launch.wrappers)
         or read_container(launch) is not None
-        or _CONNECTIONS.search(launch.source.data) is not None
+        or _ELSEWHERE.search(launch.source.data) is not None
     )
 
 
