@@ -62,7 +62,7 @@ class Execution(NamedTuple):
     exported.  `directory`: the working directory where known.  `standard_input`: a here-document or string.
     `background`: started with `&` or in a pipeline that is.  `handed_to`: the flags were handed to this function,
     which is not followed; then the words are `python`, an unknown program and the flags, and how many
-    processes are started is not known.
+    processes are started is not known.  `written`: of the files that the script itself wrote, those named here.
     """
 
     words: tuple[Word, ...]
@@ -74,6 +74,7 @@ class Execution(NamedTuple):
     standard_input: Text | None = None
     background: bool = False
     handed_to: str | None = None
+    written: Mapping[str, Text] = {}
 
 
 class Related(NamedTuple):

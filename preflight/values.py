@@ -143,6 +143,21 @@ class Text:
         return Text(pieces)
 
 
+def name_file(path: Text) -> str | None:
+    """A name for a path by which it is known again, also where only the caller, or a command that ran once, knows it."""
+    parts = []
+    for piece in path.pieces:
+        if piece.unknown is None:
+            parts.append(piece.text)
+        elif piece.unknown.reason in ("environment", "positional"):
+            parts.append(f"\0{piece.unknown.text}\0")
+        elif piece.unknown.reason == "command":
+            parts.append(f"\0{piece.span.path}:{piece.span.start}\0")
+        else:
+            return None
+    return "".join(parts)
+
+
 PLACEHOLDER = "\ue000"
 """Stands for one unknown piece in derived text; a word character to every parser."""
 

@@ -46,6 +46,7 @@ class Command(NamedTuple):
     lost: Mapping[str, tuple[Text, Layer]] = {}
     depth: int = 0
     handed_to: str | None = None
+    written: Mapping[str, Text] = {}
 
 
 def begin_command(execution: Execution, outer: Command | None, header: Header | None) -> Command:
@@ -60,6 +61,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
             execution.standard_input,
             header=header,
             handed_to=execution.handed_to,
+            written=execution.written,
         )
     return outer._replace(
         words=execution.words,
@@ -70,6 +72,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
         standard_input=execution.standard_input,
         header=header,
         handed_to=execution.handed_to,
+        written=execution.written,
         depth=outer.depth + 1,
         lost={k: v for k, v in outer.lost.items() if k not in execution.environment},
     )

@@ -22,7 +22,7 @@ from preflight.launch.ports import Listener
 from preflight.launch.programs import SHELLS, WRAPPERS
 from preflight.launch.scheduler import scheduler_variables
 from preflight.launch.start import is_python, is_runner, is_starter, read_start
-from preflight.launch.subscript import Subscript, derive_script, join_words, read_sibling
+from preflight.launch.subscript import Subscript, derive_script, find_written, join_words, read_sibling
 from preflight.launch.synopses.launchers import BASH
 from preflight.launch.together import compare_launches
 from preflight.record import NamedTuple
@@ -177,7 +177,7 @@ class _Search:
                 return ()
             return self.run_text(command, rest[0].text, rest[1:], rest[2:])
         if rest and "stdin" not in parsed.settings:
-            return self.run_file(command._replace(words=rest))
+            return self.run_file(command._replace(words=rest), called=False)
         if command.standard_input is not None:
             return self.run_text(command, command.standard_input, (), rest)
         return ()
@@ -196,8 +196,12 @@ class _Search:
         subscript = derive_script(text, arguments, self.source.path, zero)
         yield from self.run(command, subscript, command.header)
 
-    def run_file(self, command: Command) -> Iterator[Launch]:
-        """A script of the project, called by its path."""
+    def run_file(self, command: Command, *, called: bool = True) -> Iterator[Launch]:
+        """A script of the project, or one that the script itself wrote, called by its path."""
+        text = find_written(command.words[0], command.written, called=called)
+        if text is not None:
+            yield from self.run_text(command, text, command.words[:1], command.words[1:])
+            return
         sibling = read_sibling(command.words[0], command.directory, self.context.files)
         if sibling is None or command.depth >= MAXIMUM_DEPTH:
             return
@@ -220,21 +224,22 @@ class _Search:
             return
         layer = command.layers[-1]
         kind = "slurm" if layer.kind == "sbatch" else "pbs"
-        if command.words and known_prefix(command.words[0].text) != "-":
-            sibling = read_sibling(command.words[0], command.directory, self.context.files)
-            if sibling is None or sibling[0] in self.stack:
-                return
-            subscript = derive_script(
-                sibling[1], command.words[1:], sibling[1].path, command.words[0].text.value
-            )
-            own = read_header(sibling[1])
-            self.stack.append(sibling[0])
-        elif command.standard_input is not None:
-            subscript = derive_script(command.standard_input, command.words[1:], self.source.path, None)
+        words = command.words
+        piped = not words or known_prefix(words[0].text) == "-"
+        text = command.standard_input if piped else find_written(words[0], command.written)
+        if text is not None:
+            subscript = derive_script(text, words[1:], self.source.path, None)
             own = read_header(subscript.source, subscript.unknowns)
             self.stack.append("")
-        else:
+        elif piped:
             return
+        else:
+            sibling = read_sibling(words[0], command.directory, self.context.files)
+            if sibling is None or sibling[0] in self.stack:
+                return
+            subscript = derive_script(sibling[1], words[1:], sibling[1].path, words[0].text.value)
+            own = read_header(sibling[1])
+            self.stack.append(sibling[0])
         options = {**(own.options if own is not None else {}), **parsed.settings}
         base = own if own is not None else Header(kind, {}, layer.span)
         header = base._replace(options=options)

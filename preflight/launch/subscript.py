@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from preflight.execution import CodeConfiguration, Context, Execution, Script, Word
 from preflight.record import NamedTuple
 from preflight.source import Files, Refusal, Source, Span
-from preflight.values import Piece, Text, derive_source
+from preflight.values import Piece, Text, derive_source, name_file
 
 SCRIPT_ENDINGS = (".sh", ".bash", ".slurm", ".sbatch", ".pbs", ".job", ".sub", ".submit")
 
@@ -140,6 +140,16 @@ def join_words(words: tuple[Word, ...]) -> Text:
             pieces.append(Piece(" ", Span(word.span.source, word.span.start, word.span.start)))
         pieces.extend(word.text.pieces)
     return Text(pieces)
+
+
+def find_written(word: Word, written: Mapping[str, Text], *, called: bool = False) -> Text | None:
+    """The text of a file that the script wrote; one that is `called` by its path must look like a shell script."""
+    path = name_file(word.text) if written else None
+    text = written.get(path) if path is not None else None
+    if path is None or text is None or not text.pieces:
+        return None
+    fits = not called or path.endswith(SCRIPT_ENDINGS) or is_shell_script(text.display()[:200].encode())
+    return text if fits else None
 
 
 def read_sibling(word: Word, directory: Text | None, files: Files) -> tuple[str, Source] | None:

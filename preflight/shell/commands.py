@@ -70,6 +70,10 @@ def run(call: Call) -> None:
     if name in FILES:
         _touch_files(call, name)
         return
+    if name == "sed" and any((value or "").startswith(("-i", "--in-place")) for value in call.values):
+        edited = {value for value in call.values if value is not None} & state.files.keys()
+        changed = {value: Text.missing(Unknown("file", value), call.span) for value in edited}
+        state.files = {**state.files, **changed}
     modelled = _TEXT.get(name)
     output = modelled(call) if modelled is not None else _filter(call, name)
     if output is None:

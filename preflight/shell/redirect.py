@@ -11,7 +11,7 @@ from preflight.shell.parts import Redirect
 from preflight.shell.pieces import EMPTY
 from preflight.shell.state import State
 from preflight.source import Source, Span
-from preflight.values import Piece, Text, Unknown
+from preflight.values import Piece, Text, Unknown, name_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def find_sink(
         operator, target = redirect.operator, redirect.target
         if operator in (">", ">>", ">|", "&>", "&>>") and redirect.descriptor in (None, "1"):
             if target is not None:
-                value = expansion.single(target).value
+                value = name_file(expansion.single(target))
                 sink = value if value is not None and value != "/dev/stdout" else True
                 if value == "/dev/stdout":
                     sink = None

@@ -87,6 +87,7 @@ def _same_surroundings(left: Execution, right: Execution) -> bool:
         _same_values(left.environment, right.environment)
         and _same_text(left.directory, right.directory)
         and _same_text(left.standard_input, right.standard_input)
+        and _same_values(left.written, right.written)
     )
 
 

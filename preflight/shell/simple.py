@@ -5,6 +5,8 @@ In: a simple command and a state.  Out: the states after it; commands that are n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from preflight.execution import Execution, Word
 from preflight.shell import commands
 from preflight.shell.builtins import BUILTINS
@@ -22,7 +24,7 @@ from preflight.shell.statements import Broken
 from preflight.shell.stop import StopError
 from preflight.shell.syntax import Syntax
 from preflight.source import Span
-from preflight.values import Text, Unknown
+from preflight.values import Text, Unknown, name_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,10 +176,19 @@ def note_execution(evaluator: Evaluator, call: Call, words: list[Word] | None = 
         state.conditions,
         given,
         state.background,
+        written=written_files(state, call.words if words is None else words),
     )
     evaluator.executions.append((execution, state.paths))
     evaluator.remarks.note_command(execution)
     evaluator.remarks.flush(state, command=True)
+
+
+def written_files(state: State, words: Sequence[Word]) -> dict[str, Text]:
+    """Of the files that the script wrote, those that a command line names."""
+    if not state.files:
+        return {}
+    names = (name_file(word.text) for word in words)
+    return {name: state.files[name] for name in names if name is not None and name in state.files}
 
 
 def stopped(state: State, stop: StopError) -> State:

@@ -248,3 +248,36 @@ def test_an_unknown_launcher_in_front_of_a_training() -> None:
 def test_conditions_of_all_scripts_are_kept() -> None:
     found = launches_of(f'if [ "$A" = 1 ]; then bash -c \'if [ "$B" = 2 ]; then {T}; fi\'; fi')
     assert any(len(launch.conditions) == 2 for launch in found)
+
+
+JOB = f"D=/scratch/out\ncat > $D/job.sh <<EOF\n#!/bin/bash\n#SBATCH --nodes=2\n{T} --x \\$1\nEOF\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "last"),
+    [
+        pytest.param("bash $D/job.sh a", "a", id="bash"),
+        pytest.param("chmod +x $D/job.sh\n$D/job.sh a", "a", id="called"),
+        pytest.param("sbatch --nodes 1 $D/job.sh a", "a", id="sbatch"),
+        pytest.param("srun bash $D/job.sh a", "a", id="srun"),
+        pytest.param("cp $D/job.sh /tmp/x\nbash /tmp/x b", "b", id="a copy"),
+    ],
+)
+def test_a_script_that_the_script_wrote_is_run(command: str, last: str) -> None:
+    launch = only(JOB + command)
+    assert launch.argv[-1].text.value == last
+    assert launch.program is not None and launch.program.span.resolve().position.line == 5
+
+
+@pytest.mark.parametrize(
+    "command", ["rm $D/job.sh\nbash $D/job.sh", "sed -i s/a/b/ $D/job.sh\nbash $D/job.sh"]
+)
+def test_a_script_that_was_written_and_changed_is_not_known(command: str) -> None:
+    assert not launches_of(JOB + command)
+
+
+@pytest.mark.parametrize("place", ["$OUT/job", "$(mktemp)"])
+def test_a_written_script_is_known_again_where_only_the_caller_knows_its_place(place: str) -> None:
+    text = f"F={place}\nG={place}2\necho 'torchrun other.py --tensor-model-parallel-size 4' > $G\n"
+    launch = only(f"{text}cat > $F <<'EOF'\n{T}\nEOF\nsbatch $F")
+    assert command_of(launch) == T
