@@ -144,7 +144,7 @@ class Text:
 
 
 def name_file(path: Text) -> str | None:
-    """A name for a path by which it is known again, also where only the caller, or a command that ran once, knows it."""
+    """A name by which a path is known again, also where only the caller or a command that ran once knows it."""
     parts = []
     for piece in path.pieces:
         if piece.unknown is None:
