@@ -60,7 +60,7 @@ _SPEAKING = frozenset(
         "fail",
     ]
 )
-_ENDING = frozenset({"exit", "_exit", "quit", "abort", "error", "skip", "fail"})
+_ENDING = frozenset({"exit", "_exit", "quit", "abort", "error", "skip", "fail", "skipTest"})
 
 
 def _called(node: cst.BaseExpression) -> str:

@@ -46,6 +46,7 @@ def _machine(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Va
 
 
 @models("sys.exit", "exit", "quit", "os._exit", "os.abort")
+@models("pytest.skip", "pytest.fail", "pytest.xfail", "pytest.exit")
 def _exit(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -> Value:
     raise EndedError
 

@@ -168,6 +168,16 @@ def test_code_that_is_not_followed_may_change_what_was_set() -> None:
     assert settings(kept) == {"tensor_model_parallel_size": "4", "num_layers": "3"}
 
 
+def test_a_case_that_a_test_skips_builds_nothing() -> None:
+    text = (
+        "import pytest\nfrom megatron.core import TransformerConfig\n"
+        "@pytest.mark.parametrize('tp', [1, 2])\ndef test_it(tp):\n    if tp == 1:\n        pytest.skip('too few')\n"
+        "    TransformerConfig(num_layers=2, tensor_model_parallel_size=tp)\n"
+    )
+    (found,) = read_text(text).configurations
+    assert settings(found)["tensor_model_parallel_size"] == "2"
+
+
 def test_code_may_change_what_it_is_handed_whatever_its_module_is_called() -> None:
     text = "from a.training.b import override\ncfg = m.recipe()\ncfg.model.tensor_model_parallel_size = 4\n"
     text += "cfg.model.num_layers = 3\noverride(cfg)\n"
