@@ -24,6 +24,7 @@ from preflight.python.objects import (
     Sequence,
     String,
     Value,
+    settled,
 )
 from preflight.python.scope import Frame, RaisedError
 from preflight.source import Span
@@ -175,8 +176,9 @@ def _base(node: cst.BaseExpression, frame: Frame) -> Value:
     """A base class; one that is imported is not loaded yet."""
     if isinstance(node, cst.Name):
         holder = frame.find(node.value)
-        if holder is not None and isinstance(holder.names[node.value], Imported):
-            return holder.names[node.value]
+        found = settled(holder.names[node.value]) if holder is not None else None
+        if isinstance(found, Imported):
+            return found
     return expressions.evaluate(node, frame)
 
 

@@ -132,9 +132,10 @@ def yields(node: cst.CSTNode, tree: Tree) -> bool:
     """Whether a function is a generator."""
     if not isinstance(node, cst.FunctionDef):
         return False
-    known = tree.read_off.get(id(node))
+    key = ("yields", id(node))
+    known = tree.read_off.get(key)
     if known is None:
-        known = tree.read_off[id(node)] = any(type(inner) is cst.Yield for inner in _walk(node.body))
+        known = tree.read_off[key] = any(type(inner) is cst.Yield for inner in _walk(node.body))
     return known is True
 
 

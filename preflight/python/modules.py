@@ -8,9 +8,22 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from preflight.python import statements
-from preflight.python.objects import Element, External, Imported, Instance, Missing, Module, Origin, Value
+from preflight.python.objects import (
+    Deferred,
+    Element,
+    External,
+    Imported,
+    Instance,
+    Missing,
+    Module,
+    Origin,
+    Value,
+    settled,
+)
 from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Path, RaisedError
 from preflight.python.syntax import Tree, parse
 from preflight.source import Refusal, Span
@@ -106,6 +119,8 @@ def bind(name: str, level: int, attribute: str | None, span: Span, frame: Frame)
 def load(value: Value, frame: Frame) -> Value:
     """A value in place of the name of an import."""
     for _ in range(10):
+        if isinstance(value, Deferred):
+            value = settled(value)
         if not isinstance(value, Imported):
             return value
         found = member(value.module, value.name, frame)
@@ -124,6 +139,8 @@ def member(module: Module, name: str, frame: Frame) -> Value | None:
         if space is None:
             return External(f"{module.name}.{name}", module.span)
         found = space.names.get(name)
+        if isinstance(found, Deferred):
+            found = settled(found)
         circular = isinstance(found, Imported) and found.module.path == module.path and found.name == name
         if found is not None and not circular:
             frame.path.depth += 1
@@ -154,16 +171,21 @@ def namespace(module: Module, frame: Frame) -> Frame | None:
         return None
     space = Frame("module", tree, path, None)
     path.modules[module.path] = space
+    with suppress(RaisedError, EndedError), aside(path):
+        statements.run_module(tree, space, module.name)
+    return space
+
+
+@contextmanager
+def aside(path: Path) -> Iterator[None]:
+    """What a module does while it is imported starts nothing of the script's own."""
     path.depth += 1
     runs, built = len(path.runs), len(path.built)
     try:
-        statements.run_module(tree, space, module.name)
-    except (RaisedError, EndedError):
-        pass
+        yield
     finally:
         path.depth -= 1
         del path.runs[runs:], path.built[built:]
-    return space
 
 
 def _tree(module: Module, path: Path) -> Tree | Unknown:

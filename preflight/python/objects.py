@@ -138,6 +138,28 @@ class Imported(Value):
         self.name = name
 
 
+class Deferred(Value):
+    """What a definition or an import of a module gives, worked out when the name is first used."""
+
+    __slots__ = ("make", "value")
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self.make = make
+        self.value: Value | None = None
+
+    def settle(self) -> Value:
+        if self.value is None:
+            self.value = self.make()
+        return self.value
+
+
+def settled(value: Value) -> Value:
+    """The value itself, in place of the promise of one."""
+    while isinstance(value, Deferred):
+        value = value.settle()
+    return value
+
+
 class Parameter(NamedTuple):
     """A parameter: `kind` is "plain", "keyword", "rest" or "keywords"."""
 

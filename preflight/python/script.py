@@ -23,6 +23,7 @@ from preflight.python.objects import (
     Missing,
     Origin,
     Value,
+    settled,
 )
 from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
@@ -227,14 +228,14 @@ def call_entry(entry: Definition, frame: Frame) -> None:
     holder = frame
     receiver: Value | None = None
     if entry.owner is not None:
-        cls = frame.names.get(entry.owner.name.value)
+        cls = _named(entry.owner.name.value, frame)
         if not isinstance(cls, Class):
             return
         function = cls.namespace.get(entry.node.name.value)
         if isinstance(function, Function) and function.role != "static":
             receiver = _receiver(cls, function, frame)
     else:
-        function = holder.names.get(entry.node.name.value)
+        function = _named(entry.node.name.value, holder)
     if not isinstance(function, Function):
         function = definitions.define_function(entry.node, frame)
     if not isinstance(function, Function):
@@ -251,6 +252,11 @@ def call_entry(entry: Definition, frame: Frame) -> None:
         if value is not None:
             keywords[parameter.name] = Element(value, parameter.span)
     calls.call_function(function, given._replace(keywords=keywords), entry.node, frame)
+
+
+def _named(name: str, frame: Frame) -> Value | None:
+    found = frame.names.get(name)
+    return settled(found) if found is not None else None
 
 
 def _receiver(cls: Class, function: Function, frame: Frame) -> Value:

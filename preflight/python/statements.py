@@ -14,7 +14,7 @@ from typing import Any
 import libcst as cst
 
 from preflight.execution import Condition
-from preflight.python import attributes, decisions, definitions, effects, expressions, modules, operators
+from preflight.python import attributes, decisions, definitions, effects, expressions, names, operators
 from preflight.python.objects import (
     Class,
     Element,
@@ -385,34 +385,6 @@ def _nonlocal(node: cst.Nonlocal, frame: Frame) -> None:
     frame.nonlocals.update(item.name.value for item in node.names)
 
 
-def dotted(node: cst.CSTNode | None) -> str:
-    if isinstance(node, cst.Attribute):
-        return f"{dotted(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
-
-
-def _import(node: cst.Import, frame: Frame) -> None:
-    for alias in node.names:
-        name, span = dotted(alias.name), frame.tree.span(alias)
-        if alias.asname is not None:
-            assign(alias.asname.name, modules.bind(name, 0, None, span, frame), frame)
-        else:
-            top = name.partition(".")[0]
-            frame.assign(top, modules.bind(top, 0, None, span, frame))
-
-
-def _import_from(node: cst.ImportFrom, frame: Frame) -> None:
-    name, level = dotted(node.module), len(node.relative)
-    if isinstance(node.names, cst.ImportStar):
-        modules.star(name, level, frame.tree.span(node), frame)
-        return
-    for alias in node.names:
-        span = frame.tree.span(alias)
-        value = modules.bind(name, level, dotted(alias.name), span, frame)
-        target = alias.asname.name if alias.asname is not None else alias.name
-        assign(target, value, frame)
-
-
 def _match(node: cst.Match, frame: Frame) -> None:
     subject = expressions.evaluate(node.subject, frame)
     for case in node.cases:
@@ -438,14 +410,6 @@ def _match(node: cst.Match, frame: Frame) -> None:
         return
 
 
-def _function(node: cst.FunctionDef, frame: Frame) -> None:
-    frame.assign(node.name.value, definitions.define_function(node, frame))
-
-
-def _class(node: cst.ClassDef, frame: Frame) -> None:
-    frame.assign(node.name.value, definitions.define_class(node, frame))
-
-
 _HANDLERS: dict[type[cst.CSTNode], Any] = {
     cst.SimpleStatementLine: _line,
     cst.SimpleStatementSuite: _line,
@@ -467,11 +431,11 @@ _HANDLERS: dict[type[cst.CSTNode], Any] = {
     cst.Del: _delete,
     cst.Global: _global,
     cst.Nonlocal: _nonlocal,
-    cst.Import: _import,
-    cst.ImportFrom: _import_from,
+    cst.Import: names.import_modules,
+    cst.ImportFrom: names.import_names,
     cst.Match: _match,
-    cst.FunctionDef: _function,
-    cst.ClassDef: _class,
+    cst.FunctionDef: names.define_function,
+    cst.ClassDef: names.define_class,
 }
 
 __all__ = ["Class", "EndedError", "External", "run", "run_body", "run_module", "run_suite"]
