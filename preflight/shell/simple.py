@@ -167,8 +167,9 @@ def note_execution(evaluator: Evaluator, call: Call, words: list[Word] | None = 
         raise ExhaustedError
     environment, variables = state.environments()
     given = call.given if call.given is not None else state.input
+    line, written = find_written(state, call.words if words is None else words)
     execution = Execution(
-        tuple(call.words if words is None else words),
+        line,
         call.span,
         environment,
         variables,
@@ -176,19 +177,27 @@ def note_execution(evaluator: Evaluator, call: Call, words: list[Word] | None = 
         state.conditions,
         given,
         state.background,
-        written=written_files(state, call.words if words is None else words),
+        written=written,
     )
     evaluator.executions.append((execution, state.paths))
     evaluator.remarks.note_command(execution)
     evaluator.remarks.flush(state, command=True)
 
 
-def written_files(state: State, words: Sequence[Word]) -> dict[str, Text]:
-    """Of the files that the script wrote, those that a command line names."""
+def find_written(state: State, words: Sequence[Word]) -> tuple[tuple[Word, ...], dict[str, Text]]:
+    """The words of a command line, and of the files that the script wrote those that it names: each is one word."""
     if not state.files:
-        return {}
-    names = (name_file(word.text) for word in words)
-    return {name: state.files[name] for name in names if name is not None and name in state.files}
+        return tuple(words), {}
+    found: dict[str, Text] = {}
+    out: list[Word] = []
+    for word in words:
+        name = name_file(word.text)
+        written = state.files.get(name) if name is not None else None
+        if name is not None and written is not None:
+            found[name] = written
+            word = word._replace(many=False)
+        out.append(word)
+    return tuple(out), found
 
 
 def stopped(state: State, stop: StopError) -> State:
