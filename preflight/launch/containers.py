@@ -16,7 +16,7 @@ UNDECIDED = Unknown("node", "the container's own options")
 class Container(NamedTuple):
     """`gpus` and `shared_memory` are None where the options do not decide it; then `because` says why.
 
-    `count` is the number of GPUs that the container is given, where the options say one.  `apart`: the container has a
+    `given` is the number of GPUs that the container is given, where the options say one.  `apart`: the container has a
     network of its own, and none of its ports is handed out.
     """
 
@@ -25,7 +25,7 @@ class Container(NamedTuple):
     gpus: bool | None
     shared_memory: bool | None
     because: Unknown = UNDECIDED
-    count: int | None = None
+    given: int | None = None
     apart: bool = False
 
 

@@ -254,7 +254,7 @@ def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:
         "container": Reading(kind, "launcher", span, kind or ""),
         "container_gpus": _describe_given(container, container.gpus if container else None),
         "container_shared_memory": _describe_given(container, container.shared_memory if container else None),
-        "container_gpu_count": Reading(container.count if container else None, "launcher", span, kind or ""),
+        "container_gpu_count": Reading(container.given if container else None, "launcher", span, kind or ""),
         "container_apart": Reading(container is not None and container.apart, "launcher", span, kind or ""),
         "environment_names": Reading(known, "environment"),
         "environment_lost": Reading(tuple(sorted(launch.lost)), "environment"),
