@@ -57,6 +57,7 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "status-hidden-by-pipe": ("launcher",),
     "launcher-option-misspelt": ("option", "suggestion", "launcher"),
     "launcher-option-without-value": ("option", "next", "launcher"),
+    "launcher-program-displaced": ("word", "program", "option", "launcher"),
     "launcher-option-repeated": ("option", "first", "last"),
     # shell: what the layout of a script shows
     "orphaned-flags": ("flag", "count", "command"),

@@ -1,7 +1,8 @@
 """Slips in a launcher's own options.
 
 In: the launcher's options as they stand.  Out: remarks about an option that the launcher does not know and that is one
-slip away from one it knows, an option without its value, and an option given twice with different values.
+slip away from one it knows, an option without its value, an option given twice with different values, and a word
+that is taken for the program in front of the real one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from preflight.execution import Related, Remark
 from preflight.launch.options import Given, Grammar, known_prefix
 from preflight.launch.programs import STARTERS
-from preflight.launch.start import Start
+from preflight.launch.start import Start, find_displaced
 from preflight.source import Span
 
 
@@ -25,6 +26,7 @@ def notice_options(start: Start, certain: bool) -> Iterable[Remark]:
     starter = next((s for s in STARTERS.values() if s.kind == start.kind), None)
     if starter is None or start.plain:
         return
+    yield from _notice_program(start)
     grammar = starter.grammar
     seen: dict[str, Given] = {}
     for given in start.options.given:
@@ -46,6 +48,15 @@ def notice_options(start: Start, certain: bool) -> Iterable[Remark]:
             related = (Related(before.setting.span, "given here first"),)
             yield Remark("launcher-option-repeated", given.setting.span, values, related)
         seen[name] = given
+
+
+def _notice_program(start: Start) -> Iterable[Remark]:
+    """What is left of a value with a blank in it (`--master_addr your host`) is taken for the program."""
+    program = find_displaced(start)
+    if program is not None and start.program is not None:
+        values = {"word": start.program.text.value, "program": program, "launcher": start.kind}
+        values["option"] = start.options.given[-1].spelling
+        yield Remark("launcher-program-displaced", start.program.span, values)
 
 
 def nearest(spelling: str, grammar: Grammar) -> str | None:

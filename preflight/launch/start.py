@@ -38,6 +38,8 @@ _TRAINING = pattern(
 _TOOL = pattern(
     r"preprocess|convert|conversion|checkpoint/|hf2|2hf|2mcore|mcore2|merge|export|inspect|tokeniz|setup|download|test_"
 )
+ONE_PROGRAM = frozenset({"torchrun", "torch.distributed.launch", "deepspeed", "msrun"})
+"""Launchers that take the first word behind their options for a Python file."""
 TRAINING_COMMANDS = frozenset({"pt", "sft", "rlhf"})
 
 
@@ -79,6 +81,18 @@ class Start(NamedTuple):
         many = any(layer.kind in {"srun", "mpirun", "ray"} for layer in layers)
         overrides = sum(1 for word in self.argv if _OVERRIDE.match(known_prefix(word.text)))
         return many or bool(flags) or overrides >= 2 or "pretrain_" in name
+
+
+def find_displaced(start: Start) -> str | None:
+    """The Python file among the arguments, where a word that is none stands in the place of the program."""
+    word = start.program.text.value if start.program is not None else None
+    given = start.options.given
+    if word is None or start.module or not given or "no_python" in start.options.settings:
+        return None
+    if start.kind not in ONE_PROGRAM or re.search(r"[./]", word):
+        return None
+    files = (value for each in start.argv if (value := each.text.value) and value.endswith(".py"))
+    return next(files, None)
 
 
 def list_flags(words: tuple[Word, ...]) -> set[str]:

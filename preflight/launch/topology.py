@@ -16,7 +16,7 @@ from preflight.launch.command import Command
 from preflight.launch.model import Header, Launcher, Layer, Number, Setting
 from preflight.launch.options import cut, known_prefix, split_text
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
-from preflight.launch.start import Start
+from preflight.launch.start import Start, find_displaced
 from preflight.patterns import pattern
 from preflight.source import Refusal, Span
 from preflight.values import Text, Unknown
@@ -31,6 +31,9 @@ def measure(start: Start, command: Command, context: Context) -> Launcher:
     options = dict(start.options.settings)
     span = start.command[0].span
     kind = start.kind
+    if find_displaced(start) is not None and start.program is not None:
+        lost = Number(None, "launcher", start.program.span, Unknown("syntax", start.program.text.display()))
+        return Launcher(kind, lost, lost, lost, options, span, start.options.open)
     if kind in {"torchrun", "torch.distributed.launch"}:
         numbers = _torchrun(start, command, options)
     elif kind == "deepspeed":

@@ -36,6 +36,11 @@ HEADER = "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=8\n"
         pytest.param(
             "export PET_NNODES=2\ntorchrun --nproc-per-node 8 a.py", (2, 8, 16), id="from the operator"
         ),
+        pytest.param(
+            "HOST='your host'\ntorchrun --master-addr $HOST --nproc-per-node 8 a.py",
+            ("syntax", "syntax", "syntax"),
+            id="a value in two words",
+        ),
         pytest.param("deepspeed --num_nodes 2 --num_gpus 8 a.py", (2, 8, 16), id="deepspeed"),
         pytest.param("deepspeed --include localhost:0,1,2 a.py", (1, 3, 3), id="included devices"),
         pytest.param("deepspeed --hostfile hosts a.py", (2, 8, 16), id="a host file"),
