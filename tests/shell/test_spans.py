@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from preflight.values import derive_source
 from tests.shell.evaluation import evaluate, launches
 
 CASES = [
@@ -45,3 +46,13 @@ def test_a_value_from_another_file_points_there(tmp_path: Path) -> None:
     (execution,) = launches(evaluate("source conf.sh\ntorchrun $TP", tmp_path))
     span = execution.words[1].text.pieces[0].span
     assert (span.path, span.position.line, span.text) == ("conf.sh", 2, "8")
+
+
+def test_text_that_begins_with_what_the_caller_gives_stands_where_its_rest_is_written() -> None:
+    text = 'H=$(pwd)\nC="torchrun $H/a.py"\nbash -c "$C --x"'
+    script = evaluate(text)
+    source, _ = derive_source(script.executions[-1].words[2].text, "script.sh")
+    start = source.data.index(b"/nonexistent")
+    span = source.span(start, source.data.index(b" --x"))
+    assert span.resolve().path == "script.sh"
+    assert span.resolve().position.line == 2
