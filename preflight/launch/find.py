@@ -229,7 +229,8 @@ class _Search:
         text = command.standard_input if piped else find_written(words[0], command.written)
         if text is not None:
             subscript = derive_script(text, words[1:], self.source.path, None)
-            own = read_header(subscript.source, subscript.unknowns)
+            plain = derive_script(text, (), self.source.path, None)
+            own = read_header(plain.source, plain.unknowns)
             self.stack.append("")
         elif piped:
             return

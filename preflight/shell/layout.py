@@ -34,6 +34,7 @@ _FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 """A flag, or an override in the manner of Hydra (`model.size=8`), which is no assignment of bash's."""
 _BETWEEN = pattern(rb"[ \t]*\r?\n[ \t]*")
 _LINE_REST = pattern(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
+_BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
 MAXIMUM_DEPTH = 60
 
 
@@ -50,6 +51,7 @@ def find_layout(syntax: Syntax) -> list[Remark]:
                 _orphans(syntax, previous, first, out)
             for command in simple_commands(statement):
                 _slips(syntax, command, out)
+                _placeholders(syntax, command, out)
             previous = statement
     for token in tokens(syntax.block(0, len(data)), 0):
         _blank(syntax, token, out)
@@ -196,6 +198,17 @@ def _blank(syntax: Syntax, token: Token, out: list[Remark]) -> None:
         edits = ((syntax.source.span(start + 1, end), ""),)
     values = {"next": following.rstrip("\\").strip()[:60], "comment": comment}
     out.append(Remark("blank-after-backslash", syntax.source.span(start, end), values, (), edits))
+
+
+def _placeholders(syntax: Syntax, command: Simple, out: list[Remark]) -> None:
+    """`--load <path> --save`: bash takes the brackets for redirections."""
+    source = syntax.source
+    flags = [argument for argument in command.arguments if source.data.startswith(b"--", argument.start)]
+    for redirect in command.redirects:
+        found = _BRACKETS.match(source.data, redirect.start)
+        if found and any(source.data[flag.end : redirect.start].isspace() for flag in flags):
+            span = source.span(*found.span())
+            out.append(Remark("placeholder", span, {"placeholder": span.text, "bare": True}))
 
 
 def _slips(syntax: Syntax, command: Simple, out: list[Remark]) -> None:

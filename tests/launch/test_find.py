@@ -281,3 +281,11 @@ def test_a_written_script_is_known_again_where_only_the_caller_knows_its_place(p
     text = f"F={place}\nG={place}2\necho 'torchrun other.py --tensor-model-parallel-size 4' > $G\n"
     launch = only(f"{text}cat > $F <<'EOF'\n{T}\nEOF\nsbatch $F")
     assert command_of(launch) == T
+
+
+def test_a_batch_script_that_was_written_before_keeps_its_header_and_arguments(tmp_path: Path) -> None:
+    body = f"#!/bin/bash\n#SBATCH -N 4\nsrun --ntasks-per-node=1 {T} \\$1\n"
+    launch = only(f"cat > job.sh <<EOF\n{body}EOF\nsbatch job.sh --bf16", tmp_path)
+    assert command_of(launch).endswith(" 2 --bf16")
+    assert launch.header is not None and launch.header.remarks == ()
+    assert launch.header.options["nodes"].text is not None

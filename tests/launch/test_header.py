@@ -104,6 +104,7 @@ def test_numbers_of_slurm(lines: str, numbers: tuple[int | None, ...]) -> None:
     [
         pytest.param("#PBS -l select=2:ncpus=64:ngpus=8:mpiprocs=8", "pbs", (2, 8, 8), id="select"),
         pytest.param("#PBS -l nodes=2:ppn=8:gpus=4", "pbs", (2, 8, 4), id="nodes"),
+        pytest.param("#PBS -l nodes=2:ppn=8:gpus=4\n#PBS -l walltime=1:00", "pbs", (2, 8, 4), id="and time"),
         pytest.param(
             "#PBS -l select=1:ngpus=8+2:ngpus=4", "pbs", (None, None, None), id="two kinds of chunk"
         ),
