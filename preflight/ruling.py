@@ -213,6 +213,11 @@ def rules_beyond_arguments(known: RuleSet, rules: Selection) -> Selection:
     )
 
 
+def rules_about_remarks(rules: Selection) -> Selection:
+    """The rules about what the earlier stages remarked, which need no facts to be asked."""
+    return keep("remarks", rules, lambda: tuple(rule for rule in rules if rule.remark is not None))
+
+
 def general_rules(rules: Selection) -> Selection:
     """The rules that ask for nothing of Megatron's: those that hold for any program."""
     from preflight.engine.run import facts_of_rule
@@ -239,8 +244,7 @@ def run_layout(resolved: Resolved, rules: tuple[Rule, ...], request: Request) ->
             path=resolved.script.source.path,
             anchor=place_of(settled.launch),
         )
-        about_remarks = tuple(rule for rule in rules if rule.remark is not None)
-        return list(run_rules(request.rules, subject, about_remarks).findings)
+        return list(run_rules(request.rules, subject, rules_about_remarks(rules)).findings)
     return []
 
 
@@ -312,8 +316,8 @@ def report_remarks(
 ) -> list[Diagnostic]:
     """Findings about the comments themselves."""
     subject = Subject({}, tuple(remarks), "main", source.path, None)
-    chosen = tuple(rule for rule in rules if rule.remark is not None)
-    return [settle(d, request.severity) for d in run_rules(request.rules, subject, chosen).findings]
+    found = run_rules(request.rules, subject, rules_about_remarks(rules)).findings
+    return [settle(diagnostic, request.severity) for diagnostic in found]
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str, str]:

@@ -115,14 +115,22 @@ class Text:
         """The text if all of it is known, else None."""
         value = self._value
         if value is False or value is True:
-            pieces = self.pieces
-            known = all(piece.unknown is None for piece in pieces)
-            value = self._value = "".join([piece.text for piece in pieces]) if known else None
+            texts = []
+            for piece in self.pieces:
+                if piece.unknown is not None:
+                    value = None
+                    break
+                texts.append(piece.text)
+            else:
+                value = "".join(texts)
+            self._value = value
         return value
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
-        return tuple(piece.unknown for piece in self.pieces if piece.unknown is not None)
+        if self.value is not None:
+            return ()
+        return tuple([piece.unknown for piece in self.pieces if piece.unknown is not None])
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -134,7 +142,7 @@ class Text:
 
     def display(self) -> str:
         """The text for people; unknown pieces as the user wrote them."""
-        return "".join(piece.text for piece in self.pieces)
+        return self.value or "".join([piece.text for piece in self.pieces])
 
     def joined(self, *others: Text) -> Text:
         pieces = self.pieces

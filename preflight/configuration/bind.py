@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from preflight.configuration.absent import Absence, Absent, find_absent
 from preflight.configuration.code import bind_code
-from preflight.configuration.layout import KEPT, SHARES_LAYERS, SIZES, SPLIT, UNALIGNED
+from preflight.configuration.layout import SHARES_LAYERS, SIZES, UNALIGNED
 from preflight.configuration.model import Bound, Configuration, Value
-from preflight.configuration.parse import Fault, Parsed, default_of, parse_words, show
+from preflight.configuration.parse import Fault, Parsed, parse_words
 from preflight.configuration.problems import describe_faults, speaks_of_fork
 from preflight.execution import Word
 from preflight.launch.model import Launch
@@ -22,26 +23,11 @@ from preflight.source import Files
 from preflight.targets.explain import explain_flags, find_old_checkout
 from preflight.targets.origin import Origin, find_elder_sign, find_origin
 from preflight.targets.table import SUPPRESS, Option, Program, Table
-from preflight.values import Assumption, Unknown
+from preflight.values import Unknown
 
-SWITCHES = frozenset({"store_true", "store_false", "store_const", "append_const", "boolean", "count"})
-
-
-class Absence(NamedTuple):
-    """How settings that no flag gives are to be taken.
-
-    `opening` is text that may hold further flags.  `foreign` says that the program is not Megatron's, so that it may
-    fill in what is missing; `split`, that a flag of its own shares the layers out.  `defaults` are the program's.
-    """
-
-    opening: Word | None
-    foreign: bool
-    defaults: Mapping[str, Value]
-    split: bool = False
-
-    def fills_in(self, name: str) -> bool:
-        """Whether the program may give a setting by itself, or by a flag that the table does not know."""
-        return self.foreign and (not KEPT.search(name) or (self.split and bool(SPLIT.search(name))))
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def bind_launch(
@@ -60,8 +46,8 @@ def bind_launch(
     strange = [fault.flag for fault in reading.faults if fault.kind == "unknown"]
     split = any(SHARES_LAYERS.search(flag) for flag in strange)
     uneven = SIZES if foreign and any(UNALIGNED.search(flag) for flag in strange) else frozenset[str]()
-    absence = Absence(opening, foreign, reading.defaults, split)
-    values = Settings(reading.parsed, reading.table, absence, reading.rewritten | uneven)
+    absent = find_absent(reading.table, Absence(opening, foreign, reading.defaults, split))
+    values = Settings(reading.parsed, reading.table, absent, reading.rewritten | uneven)
     trains = reading.trains if not reading.origin.fork else None
     return (
         Configuration(
@@ -150,39 +136,32 @@ class Settings(Mapping[str, Bound]):
     """
 
     def __init__(
-        self, parsed: Parsed, table: Table, absence: Absence, rewritten: frozenset[str] = frozenset()
+        self, parsed: Parsed, table: Table, absent: Absent, rewritten: frozenset[str] = frozenset()
     ) -> None:
         self.given = parsed.given
         self.table = table
-        self.absence = absence
+        self.absent = absent
         self.rewritten = rewritten
         self.elsewhere = read_elsewhere(parsed)
-        self._settled: dict[str, Bound] = {}
 
     def __getitem__(self, name: str) -> Bound:
-        bound = self._settled.get(name)
+        bound: Bound | None = self.get(name)
         if bound is None:
-            bound = self._settled[name] = self._settle(name)
+            raise KeyError(name)
         return bound
 
-    def _settle(self, name: str) -> Bound:
-        bound = self._read(name)
-        if name in self.rewritten and bound.unknown is None:
-            unknown = Unknown("program", self.table.destinations[name].strings[0])
-            return bound._replace(unknown=unknown)
-        return bound
-
-    def _read(self, name: str) -> Bound:
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a destination; the default for a name that is none."""
         bound = self.given.get(name)
         if bound is None:
-            option = self.table.destinations[name]
-            if option.default == SUPPRESS:
-                raise KeyError(name)
-            bound = default_of(option)
-            if not self._comes_from_file(bound):
-                return settle_absent(bound, option, self.absence)
+            bound = self.absent.find(name)
+            if bound is None:
+                return default
         if self.elsewhere is not None and self._comes_from_file(bound):
-            return bound._replace(unknown=self.elsewhere.unknown)
+            assumptions = bound.assumptions if bound.given else ()
+            return bound._replace(unknown=self.elsewhere.unknown, assumptions=assumptions)
+        if name in self.rewritten and bound.unknown is None:
+            return bound._replace(unknown=Unknown("program", self.table.destinations[name].strings[0]))
         return bound
 
     def _comes_from_file(self, bound: Bound) -> bool:
@@ -225,29 +204,3 @@ def read_elsewhere(parsed: Parsed) -> Elsewhere | None:
     if checkpoint is not None and checkpoint.value is True:
         return Elsewhere(False, Unknown("file", "--use-checkpoint-args"))
     return None
-
-
-def settle_absent(bound: Bound, option: Option, absence: Absence) -> Bound:
-    """A setting that no flag gives.
-
-    In an open line a switch may still be given, and a value is assumed not to be.  A program that is not Megatron's may
-    turn switches on and fill in values.
-    """
-    name, value = bound.destination, bound.value
-    if value is None and name in absence.defaults:
-        value = absence.defaults[name]
-    if absence.opening is not None:
-        word = absence.opening
-        if option.action in SWITCHES:
-            return bound._replace(unknown=Unknown("rest", word.text.display(), first_name(word)))
-        assumed = (Assumption(option.strings[0], show(value), word.span),)
-        unknown = Unknown("program", option.strings[0]) if absence.fills_in(name) else None
-        return Bound(name, value, "default", unknown, (), assumed)
-    if absence.fills_in(name):
-        return Bound(name, value, "default", Unknown("program", option.strings[0]))
-    return bound if value is bound.value else Bound(name, value, "default")
-
-
-def first_name(word: Word) -> str | None:
-    """The variable that would decide a word."""
-    return next((unknown.name for unknown in word.text.unknowns), None)

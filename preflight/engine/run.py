@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from preflight.diagnostics import Diagnostic, Label, Undecided
-from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError
+from preflight.engine.conditions import Blocking, Part, Truths, list_blockers, make_part, split_condition
+from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, Mark, RuleError
 from preflight.engine.mend import build_fix
 from preflight.engine.releases import Version, holds, parse_release
 from preflight.engine.rule import Form, Prose, Rule, RuleSet
@@ -21,6 +22,10 @@ from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.targets.releases import RELEASES
 from preflight.values import Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,43 +68,78 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
     findings: list[Diagnostic] = []
     undecided: list[Undecided] = []
     failures: list[Failure] = []
-    checked = 0
-    gates: dict[object, bool] = {}
+    truths = Truths(subject.facts)
     kinds = {remark.kind for remark in subject.remarks}
-    for rule, form in list_forms(rules.rules if selected is None else tuple(selected), release):
-        checked += 1
+    chosen = list_forms(rules.rules if selected is None else tuple(selected), release)
+    for rule, form, when, require in chosen:
         if rule.remark is not None and rule.remark not in kinds:
             continue
         try:
-            if rule.remark is not None:
+            if require is None:
                 findings += run_remark_rule(rules, rule, form, subject)
                 continue
-            if is_closed(form, subject.facts, gates):
+            verdict = screen(truths, when, require)
+            if verdict is None:
                 continue
-            verdict = run_fact_rule(rules, rule, form, subject)
+            if isinstance(verdict, Mark):
+                found = run_fact_rule(rules, rule, form, subject)
+            else:
+                found = Undecided(rule.name, subject.path, subject.anchor, verdict, subject.launch)
         except RuleError as error:
             failures.append(Failure(rule.name, str(error)))
             continue
-        if isinstance(verdict, Diagnostic):
-            findings.append(verdict)
-        elif verdict is not None:
-            undecided.append(verdict)
-    return Outcome(tuple(findings), tuple(undecided), tuple(failures), checked)
+        if isinstance(found, Diagnostic):
+            findings.append(found)
+        elif found is not None:
+            undecided.append(found)
+    return Outcome(tuple(findings), tuple(undecided), tuple(failures), len(chosen))
 
 
-_FORMS: dict[tuple[int, Version], tuple[tuple[Rule, ...], tuple[tuple[Rule, Form], ...]]] = {}
+FAILS: Final = Mark("FAILS")
+"""What `screen` says of a rule that nothing unknown keeps from failing."""
 
 
-def list_forms(rules: tuple[Rule, ...], release: Version) -> tuple[tuple[Rule, Form], ...]:
+def screen(truths: Truths, when: tuple[Part, ...], require: Part) -> Blocking | Mark | None:
+    """What a rule comes to: None where it does not apply or passes, `FAILS`, or else what would decide it."""
+    applies, blocked = truths.of_all(when)
+    if applies is False or applies is ABSENT:
+        return None
+    verdict, more = truths.of(require)
+    if verdict is True or verdict is ABSENT:
+        return None
+    if applies is UNKNOWN or verdict is UNKNOWN:
+        return truths.list_blocking({**blocked, **more} if more else blocked)
+    return FAILS
+
+
+class Chosen(NamedTuple):
+    """A rule with its form for a release, its condition in parts."""
+
+    rule: Rule
+    form: Form
+    when: tuple[Part, ...]
+    require: Part | None
+
+
+_FORMS: dict[tuple[int, Version], tuple[tuple[Rule, ...], tuple[Chosen, ...]]] = {}
+
+
+def list_forms(rules: tuple[Rule, ...], release: Version) -> tuple[Chosen, ...]:
     """The rules that hold for a release, each with its form; kept, since every launch of a folder asks for the same."""
     kept = _FORMS.get((id(rules), release))
     if kept is None or kept[0] is not rules:
         found = ((rule, find_form(rule, release)) for rule in rules)
-        kept = (rules, tuple((rule, form) for rule, form in found if form is not None))
+        kept = (rules, tuple(choose_form(rule, form) for rule, form in found if form is not None))
         if len(_FORMS) >= 64:
             _FORMS.clear()
         _FORMS[id(rules), release] = kept
     return kept[1]
+
+
+def choose_form(rule: Rule, form: Form) -> Chosen:
+    if rule.remark is not None or form.require is None:
+        return Chosen(rule, form, (), None)
+    return Chosen(rule, form, split_condition(form.when), make_part(form.require))
 
 
 def find_form(rule: Rule, release: Version) -> Form | None:
@@ -108,29 +148,6 @@ def find_form(rule: Rule, release: Version) -> Form | None:
         if not form.targets or holds(form.targets, release):
             return form
     return None
-
-
-def is_closed(form: Form, facts: Mapping[str, Fact], gates: dict[object, bool]) -> bool:
-    """Whether a rule does not apply, by the first part of its condition alone: many rules share it, so it is kept."""
-    tree = form.when
-    if tree is None:
-        return False
-    if tree[0] == "and":
-        tree = tree[1][0]
-    key: object
-    if tree[0] == "name":
-        key = tree[1]
-    elif (
-        tree[0] == "compare" and tree[1][0] == "name" and len(tree[2]) == 1 and tree[2][0][1][0] == "constant"
-    ):
-        operator, (_, constant) = tree[2][0]
-        key = (tree[1][1], operator, type(constant), constant)
-    else:
-        return False
-    closed = gates.get(key)
-    if closed is None:
-        closed = gates[key] = Evaluation(facts).truth(tree) is False
-    return closed
 
 
 def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Diagnostic | Undecided | None:
@@ -207,16 +224,6 @@ def run_remark_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) ->
         evaluation = Evaluation(subject.facts, remark.values)
         if form.when is None or evaluation.truth(form.when) is True:
             yield build_finding(rules.prose(rule.name), rule, form, subject, evaluation, remark)
-
-
-def list_blockers(blocked: Mapping[str, Fact]) -> Iterable[tuple[str, str, str, str | None]]:
-    """What would decide: the unknown inputs behind the unknown facts, each once."""
-    seen: dict[tuple[str, str, str, str | None], None] = {}
-    for fact in blocked.values():
-        for blocker in fact.blocked_by:
-            unknown = blocker.unknown
-            seen[blocker.fact, unknown.reason, unknown.text, unknown.remedy] = None
-    return seen
 
 
 def build_finding(

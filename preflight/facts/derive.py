@@ -21,6 +21,8 @@ from preflight.facts.world import SOURCES
 from preflight.values import Unknown
 
 NOTHING_SAID = Surroundings()
+LAST = 1 << 30
+"""After every step."""
 LIMIT = 12
 """Places that a derived fact shows at most."""
 
@@ -57,17 +59,18 @@ class Facts(Mapping[str, Fact]):
         self.release = parse_version(configuration.release)
         self.steps = order_steps(self.release)
         self._final: dict[str, Fact] = {}
-        self._cache: dict[tuple[str, int], Fact] = {}
+        self._first: dict[str, Fact] = {}
+        self._taken: dict[int, Fact] = {}
 
     def __getitem__(self, name: str) -> Fact:
         fact = self._final.get(name)
         if fact is None:
-            fact = self._final[name] = self.find(name, 1 << 30)
+            fact = self._final[name] = self.find(name, LAST)
         return fact
 
     def get(self, name: str, default: object = None) -> Fact:
         """Every name has a fact, so that a default is never taken."""
-        return self[name]
+        return self._final.get(name) or self[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self.configuration.values, **self.given, **dict.fromkeys(self.steps)})
@@ -80,17 +83,17 @@ class Facts(Mapping[str, Fact]):
 
     def find(self, name: str, before: int) -> Fact:
         """The fact as it stands before a step."""
-        for number, step in reversed(self.steps.get(name, ())):
-            if number < before:
-                key = (name, number)
-                fact = self._cache.get(key)
-                if fact is None:
-                    fact = self._cache[key] = self.take(number, step)
-                return fact
-        key = (name, -1)
-        if key not in self._cache:
-            self._cache[key] = self.start(name)
-        return self._cache[key]
+        if name in self.steps:
+            for number, step in reversed(self.steps[name]):
+                if number < before:
+                    fact = self._taken.get(number)
+                    if fact is None:
+                        fact = self._taken[number] = self.take(number, step)
+                    return fact
+        fact = self._first.get(name)
+        if fact is None:
+            fact = self._first[name] = self.start(name)
+        return fact
 
     def take(self, number: int, step: Step) -> Fact:
         """Run one step."""

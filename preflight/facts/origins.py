@@ -15,15 +15,32 @@ from preflight.values import Assumption, Piece, Text, Unknown
 
 def describe_bound(bound: Bound) -> Fact:
     """The fact of a destination as the command line gives it."""
-    if not bound.words and bound.unknown is None:
-        return Fact(bound.destination, bound.value, bound.origin, (), bound.assumptions)
+    destination, value, origin, unknown, words, assumptions = bound
+    if not words:
+        return describe_absent(bound)
     evidence = Places(lambda: _describe_words(bound))
-    assumptions = tuple(
-        dict.fromkeys(bound.assumptions + tuple(a for word in bound.words for a in word.text.assumptions))
-    )
-    blocked = () if bound.unknown is None else (Blocker(bound.destination, bound.unknown, bound.span),)
+    told = tuple(dict.fromkeys(assumptions + tuple(a for word in words for a in word.text.assumptions)))
+    if unknown is None:
+        return Fact(destination, value, origin, evidence, told)
+    return Fact(destination, None, origin, evidence, told, (Blocker(destination, unknown, bound.span),))
+
+
+_absent: dict[int, tuple[Bound, Fact]] = {}
+MAXIMUM_ABSENT = 8192
+
+
+def describe_absent(bound: Bound) -> Fact:
+    """The fact of a destination that no words give; kept, since lines of one kind share what is absent."""
+    kept = _absent.get(id(bound))
+    if kept is not None and kept[0] is bound:
+        return kept[1]
+    blocked = () if bound.unknown is None else (Blocker(bound.destination, bound.unknown),)
     value = None if blocked else bound.value
-    return Fact(bound.destination, value, bound.origin, evidence, assumptions, blocked)
+    fact = Fact(bound.destination, value, bound.origin, (), bound.assumptions, blocked)
+    if len(_absent) >= MAXIMUM_ABSENT:
+        _absent.clear()
+    _absent[id(bound)] = (bound, fact)
+    return fact
 
 
 def describe_environment(launch: Launch, name: str) -> Fact:

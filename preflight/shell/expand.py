@@ -59,7 +59,7 @@ class Expansion:
             plain = token.plain
             if plain is not None and not SPECIAL.search(plain):
                 span = Span(self.source, token.start, token.end)
-                out.append(Word(Text((Piece(plain, Span(self.source, token.start, token.end)),)), span))
+                out.append(Word(Text((Piece(plain, span),)), span))
                 continue
             try:
                 variants = expand_braces(token.parts)
@@ -85,8 +85,8 @@ class Expansion:
             if fragment.kind == "break":
                 if separator:
                     pieces.append(Piece(separator, Span(self.source, token.start, token.end)))
-            elif fragment.piece is not None:
-                pieces.append(fragment.piece)
+            else:
+                pieces += fragment.pieces
         if len(pieces) < MAXIMUM_PIECES:
             return Text(pieces)
         return self._coarse(pieces, Span(self.source, token.start, token.end))
@@ -108,11 +108,11 @@ class Expansion:
         for fragment in fragments:
             if fragment.kind == "break":
                 stretches.append((" ", True))
-            elif fragment.piece is not None:
-                pieces.append(fragment.piece)
-                known = known and fragment.piece.unknown is None
-                if fragment.piece.text:
-                    stretches.append((fragment.piece.text, fragment.quoted))
+            for piece in fragment.pieces:
+                pieces.append(piece)
+                known = known and piece.unknown is None
+                if piece.text:
+                    stretches.append((piece.text, fragment.quoted))
         return (tuple(stretches) if known else None), Text(pieces)
 
     def document(self, start: int, end: int, *, stripped: bool, literal: bool) -> Text:
@@ -217,17 +217,17 @@ class Expansion:
                     self._tilde(part, number == 0, assignment, out)
                 else:
                     span = Span(self.source, part.start, part.end)
-                    out.append(Fragment(Piece(part.text, span), part.quoted))
+                    out.append(Fragment((Piece(part.text, span),), part.quoted))
             elif isinstance(part, Open):
                 if not self._only_lists(part, parts, number):
                     out.append(QUOTES)
             elif isinstance(part, Parameter):
                 out.extend(self.parameter(part))
             elif isinstance(part, Placeholder):
-                out.append(Fragment(part.piece, part.quoted, not part.quoted))
+                out.append(Fragment((part.piece,), part.quoted, not part.quoted))
             elif isinstance(part, Arithmetic):
                 text = self.arithmetic(part)
-                out.extend(Fragment(piece, True) for piece in text.pieces)
+                out.append(Fragment(text.pieces))
             else:
                 out.extend(self._substitution(part))
         return out
@@ -250,30 +250,29 @@ class Expansion:
         span = Span(self.source, part.start, part.end)
         named = re.match(r"[A-Za-z_]\w*\+?=", part.text) if first and not assignment else None
         if named:
-            out.append(Fragment(Piece(named[0], span), False))
+            out.append(Fragment((Piece(named[0], span),), False))
             part, assignment = part._replace(text=part.text[named.end() :]), True
         segments = part.text.split(":") if assignment else [part.text]
         for index, segment in enumerate(segments):
             if index:
-                out.append(Fragment(Piece(":", span), False))
+                out.append(Fragment((Piece(":", span),), False))
             if segment.startswith("~") and (first or index) and re.fullmatch(r"~(/.*)?", segment, re.S):
                 home, _ = lookup.read(self, "HOME", "~", span)
                 text = home if home is not None else Text.missing(Unknown("node", "~"), span)
-                out.extend(Fragment(piece, True) for piece in text.pieces)
+                out.append(Fragment(text.pieces))
                 segment = segment[1:]
             elif segment.startswith("~") and (first or index) and re.match(r"~[+\-\w]", segment):
-                out.append(Fragment(Piece(segment, span, Unknown("node", segment)), True))
+                out.append(Fragment((Piece(segment, span, Unknown("node", segment)),)))
                 continue
             if segment:
-                out.append(Fragment(Piece(segment, span), False))
+                out.append(Fragment((Piece(segment, span),), False))
 
     def _substitution(self, part: Substitution) -> list[Fragment]:
         span = Span(self.source, part.start, part.end)
         if part.kind in "<>":
             self.evaluator.capture(self, part)
-            return [Fragment(Piece(span.text, span, Unknown("command", span.text)), True)]
-        text = self.evaluator.capture(self, part)
-        return [Fragment(piece, part.quoted, not part.quoted) for piece in text.pieces]
+            return [Fragment((Piece(span.text, span, Unknown("command", span.text)),))]
+        return self.made(part, self.evaluator.capture(self, part))
 
     # ---------------------------------------------------------------- parameters
 
@@ -306,9 +305,7 @@ class Expansion:
                 self.evaluator.remarks.note_unset(part, self.source, certain=False)
             text = self._routed(text, part.name, span)
             numeric = part.name in ("#", "?")
-            return [
-                Fragment(piece, part.quoted or numeric, not (part.quoted or numeric)) for piece in text.pieces
-            ]
+            return [Fragment(text.pieces, part.quoted or numeric, not (part.quoted or numeric))]
         if part.operator.lstrip(":") in ("-", "=", "?", "+") and part.operator != ":":
             return self._default(part, text, absent, shown, span)
         if text is None:
@@ -316,8 +313,7 @@ class Expansion:
                 raise StopError("exit")
             return []
         changed = self.change(part, text, shown, span)
-        changed = self._routed(changed, part.name, span)
-        return [Fragment(piece, part.quoted, not part.quoted) for piece in changed.pieces]
+        return self.made(part, self._routed(changed, part.name, span))
 
     def _is_before_start(self, part: Parameter) -> bool:
         """A negative subscript of an array that has no such element, which bash refuses."""
@@ -339,13 +335,8 @@ class Expansion:
         tilde = bool(token.parts) and isinstance(token.parts[0], Literal)
         fragments = self._fragments(token) if tilde or token.parts else []
         if part.quoted:
-            return [Fragment(f.piece, True, False, f.kind, f.element, f.many) for f in fragments]
-        return [
-            Fragment(f.piece, False, True, f.kind, f.element, f.many)
-            if not f.quoted and f.kind == "text"
-            else f
-            for f in fragments
-        ]
+            return [f._replace(quoted=True, split=False) for f in fragments]
+        return [f._replace(split=True) if not f.quoted and f.kind == "text" else f for f in fragments]
 
     def _default(
         self, part: Parameter, text: Text | None, absent: bool, shown: str, span: Span
@@ -374,11 +365,11 @@ class Expansion:
                 reason = text.unknowns[0].reason if text.unknowns else "environment"
                 return self.made(part, Text.missing(Unknown(reason, shown, name), span))
         fragments = self.argument_fragments(part)
-        value = Text(f.piece for f in fragments if f.piece is not None)
+        value = Text(piece for fragment in fragments for piece in fragment.pieces)
         if null is None:
             assumption = Assumption(part.name, value.display(), self._argument_span(part))
             fragments = _with_assumption(fragments, assumption, self._argument_span(part), part.quoted)
-            value = Text(f.piece for f in fragments if f.piece is not None)
+            value = Text(piece for fragment in fragments for piece in fragment.pieces)
         if kind == "=":
             key = self.subscript(part.subscript) if part.subscript is not None else None
             lookup.assign(self, part.name, key, value, span)
@@ -402,15 +393,15 @@ class Expansion:
             return False
         return None if absent or colon else False
 
-    def made(self, part: Parameter, text: Text) -> list[Fragment]:
-        return [Fragment(piece, part.quoted, not part.quoted) for piece in text.pieces]
+    def made(self, part: Parameter | Substitution, text: Text) -> list[Fragment]:
+        return [Fragment(text.pieces, part.quoted, not part.quoted)]
 
     def _length(self, text: Text | None, shown: str, span: Span) -> list[Fragment]:
         if text is None:
-            return [Fragment(Piece("0", span), True)]
+            return [Fragment((Piece("0", span),))]
         value = text.value
         made = forget((text,), shown, span) if value is None else rewrite(str(len(value)), text, span)
-        return [Fragment(piece, True) for piece in made.pieces]
+        return [Fragment(made.pieces)]
 
     def change(self, part: Parameter, text: Text, shown: str, span: Span) -> Text:
         operator = part.operator
@@ -481,12 +472,11 @@ def _with_assumption(
 ) -> list[Fragment]:
     out, done = [], False
     for fragment in fragments:
-        if fragment.piece is not None:
-            piece = fragment.piece
-            piece = piece._replace(assumptions=(*piece.assumptions, assumption))
-            fragment = fragment._replace(piece=piece)
+        if fragment.pieces:
+            pieces = [p._replace(assumptions=(*p.assumptions, assumption)) for p in fragment.pieces]
+            fragment = fragment._replace(pieces=tuple(pieces))
             done = True
         out.append(fragment)
     if not done:
-        out.append(Fragment(Piece("", span, None, (), (assumption,)), quoted, not quoted))
+        out.append(Fragment((Piece("", span, None, (), (assumption,)),), quoted, not quoted))
     return out

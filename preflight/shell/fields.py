@@ -21,9 +21,9 @@ _WORDS = lazy_pattern(r"[^ \t\n]+")
 
 
 class Fragment(NamedTuple):
-    """A piece on its way into a word. `kind`: text, break (a new word begins), empty (quotes were here)."""
+    """A stretch on its way into words. `kind`: text, break (a new word begins), empty (quotes were here)."""
 
-    piece: Piece | None
+    pieces: tuple[Piece, ...] = ()
     quoted: bool = True
     split: bool = False
     kind: str = "text"
@@ -31,8 +31,11 @@ class Fragment(NamedTuple):
     many: bool = False
 
 
-BREAK = Fragment(None, kind="break")
-QUOTES = Fragment(None, kind="empty")
+BREAK = Fragment(kind="break")
+QUOTES = Fragment(kind="empty")
+
+Part = tuple[Piece | None, bool, bool, Span | None, bool]
+"""A piece in a word: (piece or quotes that were here, quoted, split, element, many)."""
 
 
 class Fields:
@@ -43,28 +46,32 @@ class Fields:
         self.white = "".join(c for c in separators if c in _BLANKS)
         self.use = use
         self.words: list[tuple[Word, Characters | None]] = []
-        self.current: list[Fragment] = []
+        self.current: list[Part] = []
         self.open = False
         self.fell = False
 
     def add(self, fragment: Fragment) -> None:
-        piece = fragment.piece
-        if piece is None:
-            if fragment.kind == "break":
-                self._close()
+        pieces, quoted, split, kind, element, many = fragment
+        if kind == "break":
+            self._close()
+            return
+        if kind == "empty":
+            self.open = True
+            self.current.append((None, quoted, split, element, many))
+            return
+        split = split and bool(self.separators)
+        blanks = self.separators == _BLANKS
+        for piece in pieces:
+            if not split or piece.unknown is not None or not piece.text:
+                if piece.text or piece.unknown:
+                    self.open = True
+                self.current.append((piece, quoted, fragment.split, element, many))
+            elif blanks:
+                self._split_blanks(piece, quoted, element)
             else:
-                self.open = True
-                self.current.append(fragment)
-        elif not fragment.split or piece.unknown is not None or not self.separators or not piece.text:
-            if piece.text or piece.unknown:
-                self.open = True
-            self.current.append(fragment)
-        elif self.separators == _BLANKS:
-            self._split_blanks(fragment, piece)
-        else:
-            self._split(fragment, piece)
+                self._split(piece, quoted, element)
 
-    def _split_blanks(self, fragment: Fragment, piece: Piece) -> None:
+    def _split_blanks(self, piece: Piece, quoted: bool, element: Span | None) -> None:
         """Splitting by blanks alone, as nearly always."""
         text, at = piece.text, 0
         last = len(text)
@@ -75,11 +82,10 @@ class Fields:
             part = cut(piece, start, stop)
             if stop == last or self.open:
                 self.open = True
-                self.current.append(Fragment(part, fragment.quoted, True, "text", fragment.element))
+                self.current.append((part, quoted, True, element, False))
             else:
-                span = fragment.element or self.use
                 pattern = ((part.text, False),) if SPECIAL.search(part.text) else None
-                self.words.append((Word(Text((part,)), span), pattern))
+                self.words.append((Word(Text((part,)), element or self.use), pattern))
                 self.fell = True
             at = stop
         if at < last:
@@ -90,7 +96,7 @@ class Fields:
             self.fell = True
             self._close()
 
-    def _split(self, fragment: Fragment, piece: Piece) -> None:
+    def _split(self, piece: Piece, quoted: bool, element: Span | None) -> None:
         text, at, size = piece.text, 0, len(piece.text)
         while at < size:
             stop = at
@@ -98,9 +104,7 @@ class Fields:
                 stop += 1
             if stop > at:
                 self.open = True
-                self.current.append(
-                    Fragment(cut(piece, at, stop), fragment.quoted, True, "text", fragment.element)
-                )
+                self.current.append((cut(piece, at, stop), quoted, True, element, False))
             if stop >= size:
                 break
             at, hard = stop, False
@@ -127,8 +131,8 @@ class Fields:
         pieces: list[Piece] = []
         wild: list[tuple[str, bool]] = []
         special, many, filled = False, True, False
-        element = current[0].element if current else None
-        for piece, quoted, split, _, span, several in current:
+        element = current[0][3] if current else None
+        for piece, quoted, split, span, several in current:
             if span is not element:
                 element = element if span == element else None
             if piece is None:

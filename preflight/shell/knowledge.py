@@ -147,7 +147,9 @@ def _learn_atom(state: State, atom: Atom, outcome: bool) -> None:
 
 
 def _holds(text: Text, unknown: Unknown) -> bool:
-    return text.value is None and any(piece.unknown == unknown for piece in text.pieces)
+    if text.value is not None:
+        return False
+    return any(piece.unknown == unknown for piece in text.pieces)
 
 
 def replace(state: State, unknown: Unknown, by: Text | None) -> None:

@@ -89,8 +89,8 @@ def expand_list(expansion: Expansion, part: Parameter, shown: str, span: Span) -
     if part.prefix == "#":
         if any(item.many for item in items):
             reason = items[0].text.unknowns[0].reason if items[0].text.unknowns else "positional"
-            return [Fragment(Piece(shown, span, Unknown(reason, shown)), True)]
-        return [Fragment(Piece(str(len(items)), span), True)]
+            return [Fragment((Piece(shown, span, Unknown(reason, shown)),))]
+        return [Fragment((Piece(str(len(items)), span),))]
     operator = part.operator
     if operator.lstrip(":") in ("-", "=", "?", "+") and operator != ":":
         joined = Text(piece for item in items for piece in item.text.pieces)
@@ -135,8 +135,8 @@ def unknown_list(expansion: Expansion, part: Parameter, shown: str, span: Span) 
             value.unknowns[0] if isinstance(value, Text) and value.unknowns else Unknown("branches", shown)
         )
     if part.prefix == "#":
-        return [Fragment(Piece(shown, span, unknown), True)]
-    return [Fragment(Piece(shown, span, unknown), False, True, element=span, many=True)]
+        return [Fragment((Piece(shown, span, unknown),))]
+    return [Fragment((Piece(shown, span, unknown),), False, True, element=span, many=True)]
 
 
 def slice_list(
@@ -180,14 +180,12 @@ def join_elements(expansion: Expansion, items: list[Element], part: Parameter, k
             else:
                 separator = expansion.separator()
                 if separator:
-                    out.append(Fragment(Piece(separator, Span(expansion.source, part.start, part.end)), True))
+                    span = Span(expansion.source, part.start, part.end)
+                    out.append(Fragment((Piece(separator, span),)))
         if part.quoted and separate:
             out.append(QUOTES._replace(element=item.span))
         many = item.many and separate
-        out.extend(
-            Fragment(piece, part.quoted, not part.quoted, element=item.span, many=many)
-            for piece in item.text.pieces
-        )
+        out.append(Fragment(item.text.pieces, part.quoted, not part.quoted, "text", item.span, many))
     if items and part.quoted and not separate:
         out.append(QUOTES)
     return out
