@@ -5,18 +5,18 @@ In: files, folders, or `-`; behind `--` the script's arguments.  Out: findings, 
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from preflight.cli import options as shared
 from preflight.cli.output import make_page, read_outputs, report
 from preflight.cli.session import MisuseError, Session
+from preflight.cli.sheet import Sheet
 from preflight.outcome import Outcome
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `check`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "check",
         "Lint Megatron launch scripts without running them.",
         [
@@ -26,15 +26,15 @@ def make_parser() -> argparse.ArgumentParser:
         ],
         usage="preflight check [OPTIONS] [PATH|- ...] [-- ARGS]",
     )
-    parser.add_argument(
+    sheet.add_argument(
         "paths", nargs="*", metavar="PATH", help="files or folders (default: this folder), - for stdin"
     )
-    shared.add_target_options(parser)
-    shared.add_script_options(parser)
-    shared.add_rule_options(parser)
-    shared.add_config_options(parser)
-    shared.add_output_options(parser)
-    group = parser.add_argument_group("files and fixes")
+    shared.add_target_options(sheet)
+    shared.add_script_options(sheet)
+    shared.add_rule_options(sheet)
+    shared.add_config_options(sheet)
+    shared.add_output_options(sheet)
+    group = sheet.add_argument_group("files and fixes")
     group.add_argument(
         "--stdin-filename", metavar="NAME", help="the name that standard input is checked under"
     )
@@ -54,13 +54,13 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="also ask this checkout's own parser and validators (runs Megatron's code)",
     )
-    return parser
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
     words, arguments = shared.split_arguments(words)
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     try:
         session = Session(options, arguments)
         if options.node or session.here.node:

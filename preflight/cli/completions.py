@@ -5,11 +5,11 @@ In: the parsers of all commands.  Out: a static script; nothing of preflight run
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 
 from preflight.cli.main import COMMANDS
+from preflight.cli.sheet import Sheet
 from preflight.record import NamedTuple
 
 SHELLS = ("bash", "zsh", "fish")
@@ -56,9 +56,9 @@ def list_flags(command: str) -> list[Flag]:
         return []
     name = f"preflight.cli.{command}"
     __import__(name)
-    parser: argparse.ArgumentParser = sys.modules[name].make_parser()
+    sheet: Sheet = sys.modules[name].make_sheet()
     flags = []
-    for action in parser._actions:
+    for action in sheet.make_parser()._actions:
         if action.option_strings:
             values = tuple(map(str, action.choices or ())) or _known_values(
                 action.dest, action.option_strings

@@ -7,7 +7,6 @@ wrong), 4 (the node is bad) or 3 (something gave no answer); `--warn-only` never
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -16,8 +15,11 @@ from typing import TYPE_CHECKING
 
 from preflight.cli import options as shared
 from preflight.cli.probing import add_probe_options, begin_probe
+from preflight.cli.sheet import Sheet
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from preflight.node.probe import Probe
     from preflight.outcome import Outcome
 
@@ -25,9 +27,9 @@ NAME = "command line"
 """The name under which findings show the command."""
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `exec`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "exec",
         "Check this very command line on this very node, then run it in preflight's place.",
         [
@@ -36,22 +38,22 @@ def make_parser() -> argparse.ArgumentParser:
         ],
         usage="preflight exec [OPTIONS] -- COMMAND ...",
     )
-    parser.add_argument(
+    sheet.add_argument(
         "--warn-only", action="store_true", help="print findings, and run the command whatever they are"
     )
-    add_probe_options(parser)
-    shared.add_target_options(parser)
-    shared.add_rule_options(parser)
-    shared.add_config_options(parser)
-    shared.add_output_options(parser)
-    parser.set_defaults(env=[], arg=[], closed_env=True, strict_env=None, root=None, source_path=[])
-    return parser
+    add_probe_options(sheet)
+    shared.add_target_options(sheet)
+    shared.add_rule_options(sheet)
+    shared.add_config_options(sheet)
+    shared.add_output_options(sheet)
+    sheet.set_defaults(env=[], arg=[], closed_env=True, strict_env=None, root=None, source_path=[])
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
     words, command = shared.split_arguments(words)
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     if not command:
         print(
             "preflight exec: the command is missing: preflight exec [OPTIONS] -- COMMAND ...", file=sys.stderr
@@ -80,7 +82,7 @@ _REASONS = {
 }
 
 
-def judge(command: Sequence[str], options: argparse.Namespace) -> int:
+def judge(command: Sequence[str], options: Namespace) -> int:
     """The exit status that the check comes to; a fault of preflight's own is said and is 3."""
     from preflight.cli.failure import report_failure
 
@@ -98,7 +100,7 @@ def judge(command: Sequence[str], options: argparse.Namespace) -> int:
         return report_failure(error)
 
 
-def check_command(command: Sequence[str], options: argparse.Namespace, probe: Probe | None) -> int:
+def check_command(command: Sequence[str], options: Namespace, probe: Probe | None) -> int:
     """Hold command, environment and node against the rules, and print what they say."""
     from preflight.cli.failure import describe
     from preflight.cli.holding import NodeSession
@@ -151,7 +153,7 @@ def lay_out(command: Sequence[str]) -> str:
     return " \\\n".join(lines) + "\n"
 
 
-def say(outcome: Outcome, options: argparse.Namespace, session: object) -> None:
+def say(outcome: Outcome, options: Namespace, session: object) -> None:
     """Findings, as text on standard error: standard output belongs to the command."""
     from preflight.cli.output import read_outputs, render, with_secrets
     from preflight.cli.session import Session

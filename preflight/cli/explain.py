@@ -5,36 +5,36 @@ In: the name of a rule or a family.  Out: text or JSON.  Refused, with the neare
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from typing import Any
 
 from preflight.cli import options as shared
 from preflight.cli.session import MisuseError, Session, check_names
+from preflight.cli.sheet import Sheet
 from preflight.engine.rule import Rule, RuleSet
 from preflight.examples import BASE
 
 FORMATS = ("text", "json")
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `explain`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "explain",
         "Say what a rule is about, why it matters, and what it finds.",
         ["preflight explain heads-not-divisible-by-tp"],
         usage="preflight explain [OPTIONS] NAME ...",
     )
-    parser.add_argument("names", nargs="+", metavar="NAME", help="rules or families")
-    parser.add_argument("--output", choices=FORMATS, default="text", help="text or json")
-    shared.add_config_options(parser)
-    return parser
+    sheet.add_argument("names", nargs="+", metavar="NAME", help="rules or families")
+    sheet.add_argument("--output", choices=FORMATS, default="text", help="text or json")
+    shared.add_config_options(sheet)
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     try:
         session = Session(options)
         rules = session.rules_of(session.here)

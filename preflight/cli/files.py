@@ -5,42 +5,42 @@ In: files and folders, as for `check`.  Out: a line for each candidate, with the
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 
 from preflight.chain import place_of
 from preflight.cli import options as shared
 from preflight.cli.session import MisuseError, Session
+from preflight.cli.sheet import Sheet
 from preflight.cli.trace import trace_file
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `files`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "files",
         "List the files that check would look at, why, and how many launches each holds.",
         ["preflight files scripts/"],
         usage="preflight files [OPTIONS] [PATH ...]",
     )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders (default: this folder)")
-    parser.add_argument(
+    sheet.add_argument("paths", nargs="*", metavar="PATH", help="files or folders (default: this folder)")
+    sheet.add_argument(
         "--force-exclude", action="store_true", default=None, help="exclude counts for named files too"
     )
-    shared.add_script_options(parser)
-    shared.add_config_options(parser)
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="text or json")
-    parser.set_defaults(
+    shared.add_script_options(sheet)
+    shared.add_config_options(sheet)
+    sheet.add_argument("--output", choices=("text", "json"), default="text", help="text or json")
+    sheet.set_defaults(
         target=None, te=None, nodes=None, gpus_per_node=None, gpu=None, nvlink_domain=None, node=None, select=[],
         ignore=[], fail_on=None, strict=None, verbose=False, baseline=None, write_baseline=None,
     )  # fmt: skip
-    return parser
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
     words, arguments = shared.split_arguments(words)
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     rows = []
     try:
         session = Session(options, arguments)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from preflight.cli import options as shared
+from preflight.cli.sheet import Sheet, refuse
 
 if TYPE_CHECKING:
     from preflight.node.fleet import Expectation, Fleet
@@ -25,9 +26,9 @@ class MisuseError(Exception):
     """An invocation that cannot be carried out."""
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `fleet gather`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "fleet",
         "Merge what many nodes' probes say: missing nodes, bad nodes, odd nodes, NVLink cliques.",
         [
@@ -37,11 +38,9 @@ def make_parser() -> argparse.ArgumentParser:
         ],
         usage="preflight fleet gather [OPTIONS] [FILE|DIR|- ...]",
     )
-    parser.add_argument("action", choices=("gather",), help="merge the answers")
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="frames or folders (default: standard input)"
-    )
-    group = parser.add_argument_group("what is expected")
+    sheet.add_argument("action", choices=("gather",), help="merge the answers")
+    sheet.add_argument("paths", nargs="*", metavar="PATH", help="frames or folders (default: standard input)")
+    group = sheet.add_argument_group("what is expected")
     group.add_argument(
         "--expect",
         metavar="HOSTS",
@@ -53,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--nvlink-domain", metavar="N", type=_number, help="GPUs that the plan wants in one NVLink clique"
     )
-    group = parser.add_argument_group("input and output")
+    group = sheet.add_argument_group("input and output")
     group.add_argument(
         "--deadline", metavar="S", type=float, help="stop reading standard input after S seconds"
     )
@@ -69,18 +68,18 @@ def make_parser() -> argparse.ArgumentParser:
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour in text")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress")
     group.add_argument("--exit-zero", action="store_true", help="exit 0 where findings would make it 4")
-    return parser
+    return sheet
 
 
 def _number(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+        refuse(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
 def run(words: list[str]) -> int:
     """The command."""
-    options = make_parser().parse_intermixed_args(words)
+    options = make_sheet().parse_intermixed_args(words)
     try:
         expectation = read_expectation(options)
         targets = [shared.parse_output(text, ("text", "json")) for text in options.output] or [("text", None)]

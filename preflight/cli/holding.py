@@ -6,7 +6,6 @@ outcome has the findings about the node itself beside those about scripts.
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,10 @@ from preflight.facts.machine import describe_node
 from preflight.facts.model import Fact
 from preflight.node.model import Node
 from preflight.outcome import FileOutcome, Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 class NodeSession(Session):

@@ -7,7 +7,6 @@ about the node; every other rule is about the script.
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 
 from preflight.diagnostics import Diagnostic, Severity
@@ -20,6 +19,10 @@ from preflight.node.digest import Report
 from preflight.node.model import Node
 from preflight.node.probe import Probe
 from preflight.outcome import Outcome, exit_status, reaches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 UNRELEASED = "main"
 """Node rules hold whatever the release of Megatron."""

@@ -7,16 +7,19 @@ deadline.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from preflight.cli import options as shared
 from preflight.cli.probing import add_probe_options, begin_probe
+from preflight.cli.sheet import Sheet
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from preflight.cli.output import Target
     from preflight.node.model import Node
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
     from preflight.settings import Settings
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `node`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "node",
         "Ask NVML what this machine is and whether it is well; with scripts, also hold them against it.",
         [
@@ -38,25 +41,25 @@ def make_parser() -> argparse.ArgumentParser:
         ],
         usage="preflight node [OPTIONS] [PATH ...] [-- ARGS]",
     )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="scripts to hold against the machine")
-    add_probe_options(parser)
-    group = parser.add_argument_group("for other machines")
+    sheet.add_argument("paths", nargs="*", metavar="PATH", help="scripts to hold against the machine")
+    add_probe_options(sheet)
+    group = sheet.add_argument_group("for other machines")
     group.add_argument("--record", metavar="FILE", help="write what was read, every NVML call included")
     group.add_argument("--host", metavar="NAME", help="the name that this node answers by (default: its own)")
     group.add_argument("--frames", action="store_true", help="print short lines for preflight fleet gather")
     group.add_argument("--out-dir", metavar="DIR", help="write DIR/HOST.json for preflight fleet gather")
-    shared.add_target_options(parser)
-    shared.add_script_options(parser)
-    shared.add_rule_options(parser)
-    shared.add_config_options(parser)
-    shared.add_output_options(parser)
-    return parser
+    shared.add_target_options(sheet)
+    shared.add_script_options(sheet)
+    shared.add_rule_options(sheet)
+    shared.add_config_options(sheet)
+    shared.add_output_options(sheet)
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
     words, arguments = shared.split_arguments(words)
-    options = make_parser().parse_intermixed_args(words)
+    options = make_sheet().parse_intermixed_args(words)
     probe = begin_probe(options, calls=bool(options.record))
     from preflight.cli.judgement import obtain_node
     from preflight.node.record import RecordError
@@ -82,7 +85,7 @@ def run(words: list[str]) -> int:
         return 2
 
 
-def is_plain(options: argparse.Namespace) -> bool:
+def is_plain(options: Namespace) -> bool:
     """Only the machine, and no config: then scripts' machinery is not even imported, since every node pays for it."""
     if options.paths or options.select or options.ignore or options.baseline or options.write_baseline:
         return False
@@ -116,9 +119,7 @@ def fact_types() -> Mapping[str, str]:
     return types()
 
 
-def judge_all(
-    node: Node, options: argparse.Namespace, arguments: tuple[str, ...] | None
-) -> tuple[Outcome, Settings]:
+def judge_all(node: Node, options: Namespace, arguments: tuple[str, ...] | None) -> tuple[Outcome, Settings]:
     """The machine and the scripts, as options and configs have it."""
     from preflight.cli.holding import NodeSession
 
@@ -128,7 +129,7 @@ def judge_all(
     return session.conclude(files), session.here
 
 
-def conclude(node: Node, outcome: Outcome, options: argparse.Namespace, settings: Settings | None) -> int:
+def conclude(node: Node, outcome: Outcome, options: Namespace, settings: Settings | None) -> int:
     """Say it, in whatever form is asked for; returns the exit status."""
     from preflight.cli.judgement import status_of
 
@@ -157,7 +158,7 @@ def conclude(node: Node, outcome: Outcome, options: argparse.Namespace, settings
     return 0 if options.exit_zero and status in (1, 4) else status
 
 
-def choose_outputs(options: argparse.Namespace, settings: Settings | None) -> Sequence[Target]:
+def choose_outputs(options: Namespace, settings: Settings | None) -> Sequence[Target]:
     """What is asked for, by option, variable or config; else text on a terminal and JSON in a pipe."""
     from preflight.cli.output import read_outputs
     from preflight.settings import Settings
@@ -171,9 +172,7 @@ def choose_outputs(options: argparse.Namespace, settings: Settings | None) -> Se
     return read_outputs(options, settings)
 
 
-def write_outputs(
-    node: Node, outcome: Outcome, targets: Sequence[Target], options: argparse.Namespace
-) -> None:
+def write_outputs(node: Node, outcome: Outcome, targets: Sequence[Target], options: Namespace) -> None:
     """Every report; text begins with the picture of the node, JSON holds its whole record."""
     from preflight.cli.output import render, with_secrets
 
@@ -194,12 +193,12 @@ def write_outputs(
                 stream.write(text)
 
 
-def write_findings(node: Node, outcome: Outcome, options: argparse.Namespace, path: str | None) -> str:
+def write_findings(node: Node, outcome: Outcome, options: Namespace, path: str | None) -> str:
     """Findings as text; without scripts the last line speaks of the node alone."""
     from preflight.cli.output import render
 
     alone = not outcome.files
-    quiet = argparse.Namespace(**{**vars(options), "quiet": options.quiet or alone})
+    quiet: Any = SimpleNamespace(**{**vars(options), "quiet": options.quiet or alone})
     text = render(outcome, "text", options.show or "note", quiet, path)
     if not alone or options.quiet or node.silence is not None:
         return text
@@ -208,7 +207,7 @@ def write_findings(node: Node, outcome: Outcome, options: argparse.Namespace, pa
     return f"{text}node {node.host}: {found or 'no findings'}\n"
 
 
-def draw(node: Node, options: argparse.Namespace, path: str | None) -> str:
+def draw(node: Node, options: Namespace, path: str | None) -> str:
     """The picture of the node."""
     from preflight.node.topology import read_topology
     from preflight.report.node import write_node
@@ -248,7 +247,7 @@ def write_json(node: Node, outcome: Outcome) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def hand_over(node: Node, outcome: Outcome, options: argparse.Namespace) -> None:
+def hand_over(node: Node, outcome: Outcome, options: Namespace) -> None:
     """The node's digest for the fleet: as frames, as a file, or both."""
     from preflight.cli.judgement import report_of
     from preflight.node.digest import make_digest, write_digest

@@ -1,57 +1,22 @@
-"""Options that several commands share, and the parser that they are added to.
+"""Options that several commands share, and the sheet that they are added to.
 
-In: the words behind the command's name.  Out: an argparse namespace with names like the config's keys.  Each `add_...`
+In: the words behind the command's name.  Out: options as attributes, with names like the config's keys.  Each `add_...`
 function adds one group; a command takes those that mean something to it.  `split_arguments` takes off `-- ARGS`, the
-script's positional arguments, before argparse sees them.
+script's positional arguments, before the sheet sees them.
 """
 
 from __future__ import annotations
 
-import argparse
-import re
 from collections.abc import Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-# argparse translates its headings, for which gettext looks through folders of catalogues; there are none for it
-argparse._ = str  # type: ignore[attr-defined]
+from preflight.cli.sheet import Sheet, refuse
 
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse's parser, which also says what was nearly right."""
-
-    def _get_formatter(self) -> argparse.HelpFormatter:
-        """A formatter of fixed width: argparse asks for one at each option, and would look up the terminal's."""
-        return argparse.RawDescriptionHelpFormatter(self.prog, width=100)
-
-    def error(self, message: str) -> NoReturn:
-        found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
-        if found:
-            from difflib import get_close_matches
-
-            known = [text for action in self._actions for text in action.option_strings]
-            near = get_close_matches(found[1], known, 1)
-            message = f"no option {found[1]}" + (f"; did you mean {near[0]}?" if near else "")
-        self.exit(2, f"{self.prog}: {message}\ntry: {self.prog} --help\n")
-
-
-def new_parser(
-    command: str, summary: str, examples: Sequence[str] = (), usage: str | None = None
-) -> argparse.ArgumentParser:
-    """A parser for one command, without abbreviations; a bad invocation is exit status 2."""
-    epilog = "examples:\n" + "\n".join(f"  {line}" for line in examples) if examples else None
-    return Parser(
-        prog=f"preflight {command}",
-        description=summary,
-        epilog=epilog,
-        usage=usage,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def new_sheet(command: str, summary: str, examples: Sequence[str] = (), usage: str | None = None) -> Sheet:
+    """The options of one command, of which there are none yet."""
+    return Sheet(command, summary, examples, usage)
 
 
 def split_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None]:
@@ -62,8 +27,8 @@ def split_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...] | 
     return list(words[:at]), tuple(words[at + 1 :])
 
 
-def add_target_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what it will run with")
+def add_target_options(sheet: Sheet) -> None:
+    group = sheet.add_argument_group("what it will run with")
     group.add_argument(
         "--target", metavar="RELEASE", help="Megatron release: 0.15.3, 0.15, core_r0.8.0, main, all"
     )
@@ -79,8 +44,8 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--node", metavar="FILE", help="a node recorded with preflight node --record FILE")
 
 
-def add_script_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what the caller sets")
+def add_script_options(sheet: Sheet) -> None:
+    group = sheet.add_argument_group("what the caller sets")
     group.add_argument(
         "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a variable"
     )
@@ -103,8 +68,8 @@ def add_script_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_rule_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which findings count")
+def add_rule_options(sheet: Sheet) -> None:
+    group = sheet.add_argument_group("which findings count")
     group.add_argument(
         "--select", action="append", default=[], metavar="NAMES", help="only these rules or families"
     )
@@ -131,15 +96,15 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--exit-zero", action="store_true", help="exit 0 where findings would make it 1 or 4")
 
 
-def add_config_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("settings")
+def add_config_options(sheet: Sheet) -> None:
+    group = sheet.add_argument_group("settings")
     chosen = group.add_mutually_exclusive_group()
     chosen.add_argument("--config", metavar="FILE", help="this config instead of the nearest preflight.toml")
     chosen.add_argument("--isolated", action="store_true", help="no config at all")
 
 
-def add_output_options(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
-    group = parser.add_argument_group("output")
+def add_output_options(sheet: Sheet, formats: Sequence[str] = FORMATS) -> None:
+    group = sheet.add_argument_group("output")
     group.add_argument(
         "--output",
         action="append",
@@ -176,7 +141,7 @@ def parse_output(text: str, formats: Sequence[str] = FORMATS) -> tuple[str, str 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+        refuse(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
@@ -184,12 +149,12 @@ def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     exported_function = name.startswith("BASH_FUNC_") and name.endswith("%%")
     if not equals or not (name.isidentifier() or exported_function):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+        refuse(f"{text!r} is not NAME=VALUE")
     return name, value
 
 
 def _numbered(text: str) -> tuple[int, str]:
     number, equals, value = text.partition("=")
     if not equals or not number.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not N=VALUE, such as 1=7B")
+        refuse(f"{text!r} is not N=VALUE, such as 1=7B")
     return int(number), value

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 
 from preflight.cli.options import FORMATS, parse_output
@@ -19,6 +18,8 @@ from preflight.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from preflight.engine.rule import RuleSet
 
 Target = tuple[str, str | None]

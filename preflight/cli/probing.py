@@ -6,9 +6,13 @@ In: a parser; parsed options.  Out: the same with more options; a probe under wa
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
+from preflight.cli.sheet import Sheet, refuse
 from preflight.node.probe import DEADLINE, Probe, start_probe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 def begin_probe(options: Namespace, calls: bool = False) -> Probe | None:
@@ -16,9 +20,9 @@ def begin_probe(options: Namespace, calls: bool = False) -> Probe | None:
     return None if options.node else start_probe(os.environ, options.deadline, calls)
 
 
-def add_probe_options(parser: ArgumentParser) -> None:
+def add_probe_options(sheet: Sheet) -> None:
     """What `node` and `exec` may say about the probe."""
-    group = parser.add_argument_group("the probe")
+    group = sheet.add_argument_group("the probe")
     group.add_argument(
         "--deadline",
         type=read_seconds,
@@ -35,11 +39,11 @@ def read_seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 3600:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        refuse(f"{text!r} is not a number of seconds above 0")
     return seconds
 
 
 def read_count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 1000:
-        raise ArgumentTypeError(f"{text!r} is not a number of GPUs")
+        refuse(f"{text!r} is not a number of GPUs")
     return int(text)

@@ -29,13 +29,13 @@ def check_paths(
     options: Sequence[str],
 ) -> dict[str, Any]:
     """The document of `check --output json`."""
-    from preflight.cli.check import make_parser
+    from preflight.cli.check import make_sheet
     from preflight.cli.output import with_secrets
     from preflight.cli.session import Session
     from preflight.report.json import describe_outcome
     from preflight.report.mask import Mask
 
-    parsed = make_parser().parse_args(make_words(paths, target, env, options))
+    parsed = make_sheet().parse_args(make_words(paths, target, env, options))
     session = Session(parsed, tuple(arguments) if arguments is not None else None)
     outcome = session.conclude([session.check_file(found) for found in session.find(parsed.paths)])
     outcome = with_secrets(outcome)
@@ -54,10 +54,10 @@ def trace_paths(
     import json
 
     from preflight.cli.session import Session
-    from preflight.cli.trace import gather_secrets, make_parser, trace_file
+    from preflight.cli.trace import gather_secrets, make_sheet, trace_file
     from preflight.report.trace import write_trace_json
 
-    parsed = make_parser().parse_args(make_words(paths, target, env, options))
+    parsed = make_sheet().parse_args(make_words(paths, target, env, options))
     session = Session(parsed, tuple(arguments) if arguments is not None else None)
     traced = [trace_file(session, found) for found in session.find(parsed.paths)]
     document: dict[str, Any] = json.loads(write_trace_json(traced, gather_secrets(session, traced)))

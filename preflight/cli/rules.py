@@ -5,7 +5,6 @@ In: `list`, `new NAME` or `test [FOLDER ...]`.  Out: a table, a file, or a line 
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from preflight.cli import options as shared
 from preflight.cli.session import MisuseError, Session, fact_types
+from preflight.cli.sheet import Sheet
 from preflight.engine.rule import Rule, RuleSet
 from preflight.engine.shipped import RulesError, read_rules
 
@@ -20,9 +20,9 @@ FOLDER = "preflight-rules"
 FAMILY = "site"
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `rules`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "rules",
         "List the rules, begin one of your own, or test a folder of them.",
         [
@@ -32,26 +32,26 @@ def make_parser() -> argparse.ArgumentParser:
         ],
         usage="preflight rules [list|new NAME|test [FOLDER ...]] [OPTIONS]",
     )
-    parser.add_argument(
+    sheet.add_argument(
         "action", nargs="?", choices=("list", "new", "test"), default="list", help="default: list"
     )
-    parser.add_argument(
+    sheet.add_argument(
         "names", nargs="*", metavar="NAME", help="families for list, the new rule, folders for test"
     )
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="for list")
-    parser.add_argument(
+    sheet.add_argument("--output", choices=("text", "json"), default="text", help="for list")
+    sheet.add_argument(
         "--target", action="append", default=[], metavar="RELEASE", help="for test: at this release"
     )
-    parser.add_argument(
+    sheet.add_argument(
         "--folder", metavar="FOLDER", help=f"for new: where it goes (default: the config's, {FOLDER})"
     )
-    shared.add_config_options(parser)
-    return parser
+    shared.add_config_options(sheet)
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     try:
         session = Session(options)
         if options.action == "new":

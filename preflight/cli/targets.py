@@ -6,39 +6,39 @@ statically: nothing of it is imported or run.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
 from preflight.chain import find_root
 from preflight.cli import options as shared
+from preflight.cli.sheet import Sheet
 from preflight.targets.added import add_target, list_added
 from preflight.targets.checkout import UnreadableError
 from preflight.targets.releases import NEWEST, RELEASES, TE_VERSIONS
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `targets`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "targets",
         "List the releases that --target takes, or add a fork's flag table from its checkout.",
         ["preflight targets list", "preflight targets add ../our-megatron --name ours"],
         usage="preflight targets [list|add PATH] [OPTIONS]",
     )
-    parser.add_argument("action", nargs="?", choices=("list", "add"), default="list", help="default: list")
-    parser.add_argument("path", nargs="?", metavar="PATH", help="for add: the checkout")
-    parser.add_argument("--name", metavar="NAME", help="for add: the target's name (default: the folder's)")
-    parser.add_argument(
+    sheet.add_argument("action", nargs="?", choices=("list", "add"), default="list", help="default: list")
+    sheet.add_argument("path", nargs="?", metavar="PATH", help="for add: the checkout")
+    sheet.add_argument("--name", metavar="NAME", help="for add: the target's name (default: the folder's)")
+    sheet.add_argument(
         "--based-on", metavar="RELEASE", help="for add: the release whose rules hold for the fork"
     )
-    parser.add_argument("--root", metavar="FOLDER", help="the project root (default: the repository)")
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="for list")
-    return parser
+    sheet.add_argument("--root", metavar="FOLDER", help="the project root (default: the repository)")
+    sheet.add_argument("--output", choices=("text", "json"), default="text", help="for list")
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     root = options.root or find_root(os.getcwd())
     if options.action == "list":
         return list_targets(root, options.output)

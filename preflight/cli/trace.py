@@ -5,7 +5,6 @@ In: script files; behind `--` their arguments.  Out: text or JSON.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from preflight.chain import resolve
@@ -14,6 +13,7 @@ from preflight.cli.discover import Found
 from preflight.cli.failure import describe
 from preflight.cli.output import read_outputs
 from preflight.cli.session import MisuseError, Session, is_users
+from preflight.cli.sheet import Sheet
 from preflight.report.mask import collect_secrets, find_secrets
 from preflight.report.trace import Traced, write_trace_json, write_trace_text
 from preflight.source import Refusal
@@ -21,29 +21,29 @@ from preflight.source import Refusal
 FORMATS = ("text", "json")
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `trace`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "trace",
         "Show the command line that a launch script resolves to, every value with its origin.",
         ["preflight trace train.sh --env NNODES=16", "preflight trace train.sh --flag num-layers -- 7B"],
         usage="preflight trace [OPTIONS] PATH [-- ARGS]",
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="launch scripts, - for standard input")
-    parser.add_argument("--flag", metavar="NAME", help="only this flag")
-    parser.add_argument("--stdin-filename", metavar="NAME", help="the name that standard input goes under")
-    shared.add_target_options(parser)
-    shared.add_script_options(parser)
-    shared.add_config_options(parser)
-    shared.add_output_options(parser, FORMATS)
-    parser.set_defaults(select=[], ignore=[], fail_on=None, strict=None, baseline=None, write_baseline=None)
-    return parser
+    sheet.add_argument("paths", nargs="+", metavar="PATH", help="launch scripts, - for standard input")
+    sheet.add_argument("--flag", metavar="NAME", help="only this flag")
+    sheet.add_argument("--stdin-filename", metavar="NAME", help="the name that standard input goes under")
+    shared.add_target_options(sheet)
+    shared.add_script_options(sheet)
+    shared.add_config_options(sheet)
+    shared.add_output_options(sheet, FORMATS)
+    sheet.set_defaults(select=[], ignore=[], fail_on=None, strict=None, baseline=None, write_baseline=None)
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
     words, arguments = shared.split_arguments(words)
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     try:
         session = Session(options, arguments)
         session.validate()

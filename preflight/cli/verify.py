@@ -6,11 +6,11 @@ number of GPUs and the plan, or all violations.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from preflight.cli import options as shared
 from preflight.cli.session import MisuseError, Session
+from preflight.cli.sheet import Sheet
 from preflight.plan import Plan, Setting, TopologyError, verify_plan
 
 SIZES = (
@@ -36,37 +36,37 @@ EXTRAS = (
 )
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_sheet() -> Sheet:
     """The options of `verify`."""
-    parser = shared.new_parser(
+    sheet = shared.new_sheet(
         "verify",
         "Check a plan of parallel sizes, and say how it divides.",
         ["preflight verify --tp 8 --pp 4 --dp 4 --world-size 128 --layers 80 --hidden-size 8192 --heads 64"],
         usage="preflight verify --tp N --pp N --dp N --world-size N --layers N --hidden-size N --heads N [OPTIONS]",
     )
     for flag, name, meaning in SIZES:
-        parser.add_argument(flag, dest=name, type=int, required=True, metavar="N", help=meaning)
+        sheet.add_argument(flag, dest=name, type=int, required=True, metavar="N", help=meaning)
     for flag, name, meaning in EXTRAS:
-        parser.add_argument(flag, dest=name, type=int, metavar="N", help=meaning)
-    parser.add_argument(
+        sheet.add_argument(flag, dest=name, type=int, metavar="N", help=meaning)
+    sheet.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="any other setting by Megatron's name",
     )
-    parser.add_argument("--gpus-per-node", type=int, metavar="N", help="GPUs of a node (default: 8)")
-    parser.add_argument("--gpu", metavar="NAME", help="a GPU profile")
-    parser.add_argument("--target", metavar="RELEASE", help="Megatron release (default: the newest)")
-    parser.add_argument("--te", metavar="VERSION", help="TransformerEngine's version")
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="text or json")
-    shared.add_config_options(parser)
-    return parser
+    sheet.add_argument("--gpus-per-node", type=int, metavar="N", help="GPUs of a node (default: 8)")
+    sheet.add_argument("--gpu", metavar="NAME", help="a GPU profile")
+    sheet.add_argument("--target", metavar="RELEASE", help="Megatron release (default: the newest)")
+    sheet.add_argument("--te", metavar="VERSION", help="TransformerEngine's version")
+    sheet.add_argument("--output", choices=("text", "json"), default="text", help="text or json")
+    shared.add_config_options(sheet)
+    return sheet
 
 
 def run(words: list[str]) -> int:
     """The command."""
-    options = make_parser().parse_args(words)
+    options = make_sheet().parse_args(words)
     try:
         session = Session(options)
         settings = {name: getattr(options, name) for _, name, _ in (*SIZES, *EXTRAS)}

@@ -50,16 +50,15 @@ def explain_flags(
     launch: Launch, table: Table, flags: tuple[str, ...], files: Files, refused: frozenset[str] = frozenset()
 ) -> Explained:
     """Look for the definition of flags; `refused` are known ones whose values the table does not take."""
-    from preflight.targets.checkout import read_parser
-    from preflight.targets.modules import Modules
-    from preflight.targets.program import read_program
-
     folders = tuple(list_folders(launch, files))
     options: list[Option] = []
     fork = ""
     program = None
     path = locate_program(launch, files, folders)
     if path is not None:
+        from preflight.targets.modules import Modules
+        from preflight.targets.program import read_program
+
         key = (path, folders)
         if key not in _programs:
             _programs[key] = read_program(path, Modules(files, (os.path.dirname(path), *folders)))
@@ -73,6 +72,9 @@ def explain_flags(
     changed: tuple[Option, ...] = ()
     checkout = find_checkout(launch, files)
     if checkout is not None:
+        from preflight.targets.checkout import read_parser
+        from preflight.targets.modules import Modules
+
         if checkout not in _parsers:
             parser = read_parser(Modules(files, (checkout,)))
             _parsers[checkout] = tuple(parser.options) if parser is not None else ()

@@ -14,10 +14,11 @@ import pytest
 from .conftest import GOOD
 
 HEAVY = {
-    "asyncio", "attr", "ClusterShell", "concurrent", "contextlib", "ctypes", "dataclasses", "difflib", "email",
-    "hashlib", "http", "importlib.metadata", "importlib.resources", "inspect", "json", "libcst", "logging",
-    "multiprocessing", "numpy", "pathlib", "pathspec", "pydoc", "pynvml", "random", "rich", "shutil", "socket",
-    "ssl", "subprocess", "tempfile", "tomllib", "traceback", "typing", "unittest", "urllib", "xml", "yaml",
+    "argparse", "ast", "asyncio", "attr", "ClusterShell", "concurrent", "contextlib", "ctypes", "dataclasses",
+    "difflib", "email", "gettext", "hashlib", "http", "importlib.metadata", "importlib.resources", "inspect",
+    "json", "libcst", "logging", "multiprocessing", "numpy", "pathlib", "pathspec", "pydoc", "pynvml", "random",
+    "rich", "shutil", "socket", "ssl", "subprocess", "tempfile", "tomllib", "traceback", "typing", "unittest",
+    "urllib", "xml", "yaml",
 }  # fmt: skip
 """What no check of a bash script needs."""
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from preflight.cli.check import make_parser
+from preflight.cli.check import make_sheet
 from preflight.cli.discover import Found
 from preflight.cli.output import render, with_secrets
 from preflight.cli.session import Session
@@ -134,7 +134,7 @@ FORMS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(make_parser().parse_args(["--isolated", "--root", str(tmp_path_factory.mktemp("root"))]))
+    return Session(make_sheet().parse_args(["--isolated", "--root", str(tmp_path_factory.mktemp("root"))]))
 
 
 def check(session: Session, path: Path, data: bytes) -> None:
