@@ -71,7 +71,23 @@ class Outline(NamedTuple):
         wanted = _reaching(self.definitions)
         called = {name for d in wanted for name in d.calls if name != d.node.name.value}
         roots = [d for d in wanted if d.node not in entered and d.node.name.value not in called]
-        return [d for d in roots if not (d.node.name.value.startswith("__") and d.owner is not None)]
+        followed = [d for d in roots if not (d.node.name.value.startswith("__") and d.owner is not None)]
+        return [d for d in followed if not _never_runs(d)]
+
+
+def _never_runs(definition: Definition) -> bool:
+    """Whether a test is marked as one that is skipped, or that is known to fail."""
+    marks = [
+        *definition.node.decorators,
+        *(definition.owner.decorators if definition.owner is not None else ()),
+    ]
+    named = (
+        mark.decorator.func if isinstance(mark.decorator, cst.Call) else mark.decorator for mark in marks
+    )
+    return any(_dotted(name) in _LEFT_OUT for name in named)
+
+
+_LEFT_OUT = frozenset({"mark.skip", "mark.xfail", "unittest.skip", "unittest.expectedFailure"})
 
 
 def _reaching(definitions: tuple[Definition, ...]) -> list[Definition]:

@@ -178,6 +178,25 @@ def test_a_case_that_a_test_skips_builds_nothing() -> None:
     assert settings(found)["tensor_model_parallel_size"] == "2"
 
 
+@pytest.mark.parametrize(
+    ("marks", "count"),
+    [
+        ("", 1),
+        ("@pytest.mark.skip(reason='not yet')\n", 0),
+        ("@pytest.mark.xfail\n", 0),
+        ("@pytest.mark.slow\n", 1),
+    ],
+    ids=["plain", "skipped", "known to fail", "another mark"],
+)
+@pytest.mark.parametrize("indented", [False, True], ids=["a function", "a class"])
+def test_a_test_that_never_runs_builds_nothing(marks: str, count: int, indented: bool) -> None:
+    body = "def test_it(self=None):\n    TransformerConfig(num_layers=2, tensor_model_parallel_size=1)\n"
+    if indented:
+        body = "class TestIt:\n    " + body.replace("\n    ", "\n        ")
+    text = f"import pytest\nfrom megatron.core import TransformerConfig\n{marks}{body}"
+    assert len(read_text(text).configurations) == count
+
+
 def test_code_may_change_what_it_is_handed_whatever_its_module_is_called() -> None:
     text = "from a.training.b import override\ncfg = m.recipe()\ncfg.model.tensor_model_parallel_size = 4\n"
     text += "cfg.model.num_layers = 3\noverride(cfg)\n"
