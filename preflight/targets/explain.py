@@ -61,6 +61,9 @@ def explain_flags(
 
         key = (path, folders)
         if key not in _programs:
+            from preflight.targets.modules import Modules
+            from preflight.targets.program import read_program
+
             _programs[key] = read_program(path, Modules(files, (os.path.dirname(path), *folders)))
         program = _programs[key]
         if program is not None:
@@ -76,6 +79,9 @@ def explain_flags(
         from preflight.targets.modules import Modules
 
         if checkout not in _parsers:
+            from preflight.targets.checkout import read_parser
+            from preflight.targets.modules import Modules
+
             parser = read_parser(Modules(files, (checkout,)))
             _parsers[checkout] = tuple(parser.options) if parser is not None else ()
         more = [option for option in _parsers[checkout] if not known.intersection(option.strings)]
