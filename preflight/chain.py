@@ -234,7 +234,7 @@ def signature(launch: Launch) -> object:
         tuple((name, text and (text.display(), text.known)) for name, text in launch.environment.items()),
         (launcher.kind, launcher.nodes, launcher.processes_per_node, launcher.world_size),
         tuple((remark.kind, remark.span) for remark in launch.remarks),
-        launch.configuration and id(launch.configuration),
+        launch.configuration and id(launch.configuration.settings),  # the same under other conditions
     )
 
 

@@ -25,6 +25,7 @@ from preflight.python.objects import (
     settled,
 )
 from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Path, RaisedError
+from preflight.python.signs import builds_settings, starts_training
 from preflight.python.syntax import Tree, parse
 from preflight.source import Refusal, Span
 from preflight.values import Unknown
@@ -49,14 +50,25 @@ class Library:
     """The modules that were parsed, shared by all paths through a script.
 
     `closed`: none is read; which ones would have been is noted in `blocked`, by the module's name and what is taken
-    from it.
+    from it.  `allowance`: how many bytes of modules are parsed that start and build nothing; `refused` says that there
+    were more.
     """
 
-    def __init__(self, closed: bool = False) -> None:
+    def __init__(self, closed: bool = False, allowance: int | None = None) -> None:
         self.closed = closed
+        self.allowance = allowance
+        self.refused = False
         self.blocked: dict[tuple[str, str], str] = {}
         self.trees: dict[str, Tree | Unknown] = {}
         self.places: dict[tuple[str, str], str | None] = {}
+
+    def affords(self, data: bytes) -> bool:
+        """Whether a module may be parsed."""
+        if self.allowance is None or starts_training(data) or builds_settings(data):
+            return True
+        self.allowance -= len(data)
+        self.refused = self.refused or self.allowance < 0
+        return self.allowance >= 0
 
 
 def locate(name: str, level: int, frame: Frame, library: Library) -> str | None:
@@ -189,13 +201,14 @@ def aside(path: Path) -> Iterator[None]:
 
 
 def _tree(module: Module, path: Path) -> Tree | Unknown:
-    trees = path.library.trees
+    library = path.library
+    trees = library.trees
     if module.path not in trees:
         refused = Unknown("file", module.name)
         if len(trees) >= MAXIMUM_MODULES:
             return refused
         source = path.context.files.read(module.path)
-        if isinstance(source, Refusal) or len(source.data) > MAXIMUM_SIZE:
+        if isinstance(source, Refusal) or len(source.data) > MAXIMUM_SIZE or not library.affords(source.data):
             trees[module.path] = refused
         else:
             path.fuel.burn(len(source.data) // 200)

@@ -2,44 +2,31 @@
 
 In: a path that was walked with its imports left closed.  Out: yes or no.  A project's own modules cost many times what
 a file itself does, and most files that hold a word of training start nothing; so a file is looked at by itself first.
-Yes, where something is run or built that could be a launch or depends on what is imported, or where an import
-leads to a module that starts training itself.
+What it starts or builds is followed with all that it imports.  Where something run or built comes out of an import, or
+an import leads to a module that starts training itself, that is looked into as far as it costs no more than the file.
 """
 
 from __future__ import annotations
 
 import os
 
-from preflight.execution import Context, Execution
+from preflight.execution import Context
 from preflight.python.modules import Library
 from preflight.python.scope import Path
-from preflight.python.signs import may_train, starts_training
+from preflight.python.signs import starts_training
 from preflight.source import Refusal
 
 LARGEST_MODULE = 400_000
 """Largest imported module whose text is looked at, in bytes."""
 
 
-def promises(path: Path) -> bool:
-    """Whether what a path found could be a launch once the imports are followed."""
-    if any(run.synthetic or _may_launch(run.execution) for run in path.runs):
-        return True
+def depends_on_imports(path: Path) -> bool:
+    """Whether what a path runs or builds comes out of an import that was left closed."""
     blocked = path.library.blocked
-    if not blocked:
-        return False
-    if path.obscure:
+    if path.obscure and blocked:
         return True
     names = {part for name, attribute in blocked for part in (name.rpartition(".")[2], attribute)}
     return any(not names.isdisjoint(instance.name.split(".")) for instance in path.built)
-
-
-def _may_launch(execution: Execution) -> bool:
-    """Whether a command is one of a training program, a script that may hold one, or not known."""
-    words = [word.text.value for word in execution.words]
-    if not words or words[0] is None:
-        return True
-    shown = " ".join(word.text.display() for word in execution.words)
-    return may_train(shown.encode("utf-8", "replace"))
 
 
 def leads_to_training(library: Library, context: Context) -> bool:

@@ -30,7 +30,7 @@ from preflight.python.objects import (
     missing_text,
     text_of,
 )
-from preflight.python.scope import EndedError, Frame, Run
+from preflight.python.scope import EndedError, Frame
 from preflight.python.signs import names_training
 from preflight.source import Span
 from preflight.values import Text, Unknown, derive_source
@@ -271,8 +271,7 @@ def emit(words: list[Word], given: Arguments, frame: Frame, environment: dict[st
     execution = Execution(
         (*prefix, *words), given.span, environment, {}, _directory(given, frame), tuple(path.conditions)
     )
-    path.fuel.grant()
-    path.runs.append(Run(execution))
+    path.note(execution)
 
 
 def _directory(given: Arguments, frame: Frame) -> Text | None:
@@ -300,14 +299,11 @@ def read_text(text: Text, variables: dict[str, Text | None], frame: Frame, direc
     script = path.read_shell(source, path.context, unknowns=unknowns, exported=variables)
     prefix = tuple(Word(Text.literal(word, span), span) for word, span in path.prefix)
     for execution in script.executions:
-        path.fuel.grant()
-        path.runs.append(
-            Run(
-                execution._replace(
-                    words=(*prefix, *execution.words),
-                    conditions=(*path.conditions, *execution.conditions),
-                    directory=execution.directory or directory,
-                )
+        path.note(
+            execution._replace(
+                words=(*prefix, *execution.words),
+                conditions=(*path.conditions, *execution.conditions),
+                directory=execution.directory or directory,
             )
         )
     path.remarks.extend(script.remarks)
@@ -473,8 +469,7 @@ def _hand_flags(name: str, words: list[Word], given: Arguments, frame: Frame) ->
         tuple(path.conditions),
         handed_to=name,
     )
-    path.fuel.grant()
-    path.runs.append(Run(execution, True))
+    path.note(execution, synthetic=True)
 
 
 __all__ = ["attributes", "hand_over", "is_runner", "missing_text", "start"]

@@ -28,6 +28,7 @@ from preflight.python.objects import (
     assume,
 )
 from preflight.python.plan import Plan
+from preflight.python.signs import may_launch
 from preflight.python.syntax import Tree
 from preflight.record import NamedTuple
 from preflight.source import Span
@@ -121,6 +122,7 @@ class Path:
         self.truncated: list[Unknown] = []
         self.built: list[Instance] = []
         self.obscure = False
+        self.fruits = 0
         self.entered: set[object] = set()
         self.modules: dict[str, Frame] = {}
         self.prefix: list[tuple[str, Span]] = []
@@ -131,6 +133,13 @@ class Path:
         self.demanding = False
         self.withheld = False
         self.argv: Value | None = None
+
+    def note(self, execution: Execution, synthetic: bool = False) -> None:
+        """A command that is run; one that may be of training makes the path worth its fuel."""
+        if synthetic or may_launch([word.text for word in execution.words]):
+            self.fruits += 1
+            self.fuel.grant()
+        self.runs.append(Run(execution, synthetic))
 
     def decide(self, key: Hashable, span: Span, text: str) -> bool | None:
         """Which way an undecidable test goes here; None where no more decisions are taken."""

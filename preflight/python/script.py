@@ -28,7 +28,7 @@ from preflight.python.objects import (
 from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
 from preflight.python.plan import Plan
-from preflight.python.promise import leads_to_training, promises
+from preflight.python.promise import depends_on_imports, leads_to_training
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import starts_programs
 from preflight.python.syntax import Tree, deep_recursion, parse
@@ -53,7 +53,7 @@ FRUITLESS_PATHS = 4
 MAXIMUM_ENTRIES = 150
 """Functions that are followed on their own."""
 
-FUEL = 600_000
+FUEL = 320_000
 """Steps for a file, all paths together."""
 
 SMALLEST_LOOK = 5_000
@@ -74,17 +74,18 @@ class Reading:
         context: Context,
         read_shell: Callable[..., Script],
         exported: dict[str, Text | None],
+        library: Library,
         fuel: int,
-        closed: bool = False,
     ) -> None:
         self.tree = tree
         self.context = context
         self.read_shell = read_shell
         self.exported = exported
-        self.library = Library(closed)
+        self.library = library
         self.left = fuel
         self.wasted = 0
-        self.promising = False
+        self.fruits = 0
+        self.depends = False
         self.executions: list[Execution] = []
         self.synthetic: list[Execution] = []
         self.configurations: list[CodeConfiguration] = []
@@ -126,7 +127,7 @@ class Reading:
             spent += used
             self.left -= used
             found = self._keep(path, entry)
-            if self.promising or not plan.advance(found):
+            if self.looked or not plan.advance(found):
                 return True
             if spent >= ENTRY_FUEL or self.left <= 0:
                 return False
@@ -134,8 +135,13 @@ class Reading:
 
     @property
     def count(self) -> int:
-        """How much was found so far."""
-        return len(self.executions) + len(self.synthetic) + len(self.configurations)
+        """How much was found so far that may be a launch."""
+        return self.fruits + len(self.configurations)
+
+    @property
+    def looked(self) -> bool:
+        """Whether a first look, which reads no imports, has seen enough."""
+        return self.library.closed and (self.count > 0 or self.depends)
 
     def _walk(self, path: Path, entry: Definition | None) -> None:
         frame = Frame("module", self.tree, path, None)
@@ -163,8 +169,8 @@ class Reading:
         self.truncated.update(dict.fromkeys(path.truncated))
         self.entered |= path.entered
         self.withheld = self.withheld or path.withheld
-        if self.library.closed:
-            self.promising = bool(self.configurations) or promises(path)
+        self.fruits += path.fruits
+        self.depends = self.depends or depends_on_imports(path)
         return {*(_words_key(run.execution) for run in path.runs), *map(_settings_key, built)}
 
 
@@ -185,11 +191,7 @@ def read(
         if not overview.relevant:
             return Script(source, ())
         with deep_recursion():
-            reading = Reading(tree, context, read_shell, dict(exported), _first_fuel(source), closed=True)
-            _follow_all(reading, overview)
-            if reading.promising or leads_to_training(reading.library, context):
-                reading = Reading(tree, context, read_shell, dict(exported), FUEL)
-                _follow_all(reading, overview)
+            reading = _look(tree, overview, partial(Reading, tree, context, read_shell, dict(exported)))
     except RecursionError:
         return Script(source, (), truncated=(Unknown("syntax", f"{source.path}: nested too deeply"),))
     return Script(
@@ -201,16 +203,28 @@ def read(
     )
 
 
-def _first_fuel(source: Source) -> int:
-    """Steps for a first look, which is to cost about as much as the parse."""
-    return max(SMALLEST_LOOK, len(source.data) // 4)
+def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading]) -> Reading:
+    """Follow the file: by itself first, and with what it imports as far as that can lead to a launch."""
+    size = len(tree.source.data)
+    reading = begin(Library(closed=True), max(SMALLEST_LOOK, size // 4))
+    _follow_all(reading, overview)
+    if not reading.count:
+        if not reading.depends and not leads_to_training(reading.library, reading.context):
+            return reading
+        reading = begin(Library(allowance=size), FUEL)
+        _follow_all(reading, overview)
+        if not reading.count or not reading.library.refused:
+            return reading
+    reading = begin(Library(), FUEL)
+    _follow_all(reading, overview)
+    return reading
 
 
 def _follow_all(reading: Reading, overview: Outline) -> None:
     reading.follow(None)
     if not reading.count and reading.withheld and starts_programs(reading.tree.source.data):
         reading.follow(None, demanding=True)
-    if reading.promising:
+    if reading.looked:
         return
     for count, entry in enumerate(overview.entries(reading.entered)):
         if entry.node in reading.entered:
@@ -219,7 +233,7 @@ def _follow_all(reading: Reading, overview: Outline) -> None:
             reading.truncated[Unknown("branches", "too many functions")] = None
             return
         reading.follow(entry)
-        if reading.promising:
+        if reading.looked:
             return
 
 

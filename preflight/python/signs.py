@@ -7,11 +7,16 @@ final, so every spelling that the evaluator understands has its word here.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-_RUNNERS = re.compile(
+from preflight.values import Text
+
+_STARTING = (
     rb"subprocess|\bos\s*\.\s*(?:system|popen|exec|spawn|posix_spawn)|from\s+os\s+import|\bpty\b|\bimport\s+os\s+as"
-    rb"|torch\.distributed|elastic_launch|submitit|entrypoint\s*="
+    rb"|torch\.distributed\.(?:run|launch)\b|elastic_launch|submitit|entrypoint\s*="
 )
+_STARTERS = re.compile(_STARTING)
+_RUNNERS = re.compile(_STARTING + rb"|torch\.distributed")
 _TRAINING = re.compile(
     rb"torchrun|torch\.distributed(?:\.(?:run|launch)\b|\s+import\s+(?:run|launch))|elastic_launch|torch_run"
     rb"|\bdeepspeed\b|\baccelerate\b|msrun|mpirun|\bsrun\b|sbatch|submitit|--nproc|--nnodes|ray job"
@@ -46,7 +51,11 @@ def may_hold_launch(data: bytes) -> bool:
 
 def starts_programs(data: bytes) -> bool:
     """Whether something is run, and something of training is named."""
-    return _FLAGS.search(data) is not None or starts_training(data)
+    if _FLAGS.search(data) is not None:
+        return True
+    if _HELPERS.search(data) is not None and b"train" in data:
+        return True
+    return _RUNNERS.search(data) is not None and _TRAINING.search(data) is not None
 
 
 def names_training(data: bytes) -> bool:
@@ -59,11 +68,18 @@ def may_train(data: bytes) -> bool:
     return names_training(data) or _PYTHON.search(data) is not None
 
 
+def may_launch(words: Sequence[Text]) -> bool:
+    """Whether a command could start training: it is not known, or names a program or script that may."""
+    if not words or words[0].value is None:
+        return True
+    return may_train(" ".join(word.display() for word in words).encode("utf-8", "replace"))
+
+
 def starts_training(data: bytes) -> bool:
     """Whether a module runs programs of training itself; that it knows their flags is not enough."""
     if _HELPERS.search(data) is not None and b"train" in data:
         return True
-    return _RUNNERS.search(data) is not None and _TRAINING.search(data) is not None
+    return _STARTERS.search(data) is not None and _TRAINING.search(data) is not None
 
 
 def builds_settings(data: bytes) -> bool:
