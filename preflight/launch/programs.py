@@ -169,6 +169,21 @@ _wrap("qsub", Wrapper("qsub", QSUB, inner="script"))
 _wrap(
     "mpirun mpiexec mpiexec.hydra orterun prterun aprun", Wrapper("mpirun", MPI, passing="task", single=True)
 )
+_wrap("jsrun", Wrapper("jsrun", """
+-n --nrs VALUE
+-a --tasks_per_rs VALUE
+-c --cpu_per_rs VALUE
+-g --gpu_per_rs VALUE
+-r --rs_per_host VALUE
+-b --bind VALUE
+-d --launch_distribution VALUE
+-l --latency_priority VALUE
+-E --env VALUE
+-M --smpiargs VALUE
+-o --stdio_stdout VALUE
+-k --stdio_stderr VALUE
+-i --immediate
+"""))  # fmt: skip
 _wrap("docker podman nvidia-docker nerdctl podman-hpc",
       Wrapper("docker", CONTAINER, ("run", "exec"), 1, passing="drop"))  # fmt: skip
 _wrap("apptainer singularity", Wrapper("apptainer", APPTAINER, ("exec", "run"), 1))

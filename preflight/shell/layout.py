@@ -34,6 +34,7 @@ _FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 """A flag, or an override in the manner of Hydra (`model.size=8`), which is no assignment of bash's."""
 _BETWEEN = pattern(rb"[ \t]*\r?\n[ \t]*")
 _LINE_REST = pattern(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
+_DECLARING = ("export", "declare", "readonly", "local", "typeset")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
 MAXIMUM_DEPTH = 60
 
@@ -212,11 +213,13 @@ def _placeholders(syntax: Syntax, command: Simple, out: list[Remark]) -> None:
 
 
 def _slips(syntax: Syntax, command: Simple, out: list[Remark]) -> None:
-    """`TP = 8`, `TP= 8` and `$TP=8`."""
+    """`TP = 8`, `TP =8`, `TP= 8`, `export TP = 8` and `$TP=8`."""
     arguments = [argument for argument in command.arguments if isinstance(argument, Token)]
     if not arguments or len(arguments) < len(command.arguments):
         return
     source = syntax.source
+    declared = arguments[0].plain in _DECLARING and len(arguments) > 2
+    arguments = arguments[1:] if declared else arguments
     first = arguments[0]
     name = meant = ""
     end = first.end
@@ -224,6 +227,9 @@ def _slips(syntax: Syntax, command: Simple, out: list[Remark]) -> None:
         name, end = first.plain or "", arguments[-1].end
         value = source.span(arguments[2].start, arguments[2].end).text if len(arguments) == 3 else ""
         meant = f"{name}={value}"
+    elif len(arguments) == 2 and not command.assignments and _is_value(arguments[1]):
+        name, end = first.plain or "", arguments[1].end
+        meant = name + source.span(arguments[1].start, end).text
     elif command.assignments and len(arguments) == 1 and _is_empty(command.assignments[-1]):
         last = command.assignments[-1]
         if not re.fullmatch(r"\d+", first.plain or "") or first.start == last.end:
@@ -242,6 +248,11 @@ def _slips(syntax: Syntax, command: Simple, out: list[Remark]) -> None:
     if re.fullmatch(r"[A-Za-z_]\w*", name):
         span = source.span(first.start, end)
         out.append(Remark("assignment-slip", span, {"name": name, "meant": meant}, (), ((span, meant),)))
+
+
+def _is_value(token: Token) -> bool:
+    """`=8`, as no command takes it."""
+    return re.fullmatch(r"=[^=~].*", token.plain or "") is not None
 
 
 def _is_empty(assignment: Assignment) -> bool:

@@ -31,6 +31,7 @@ P = "python pretrain_gpt.py --tensor-model-parallel-size 2"
         pytest.param(f"salloc -N 1 srun {T}", id="salloc"),
         pytest.param(f"mpirun -np 2 -H a,b -x PATH -mca btl ^openib {T}", id="mpirun"),
         pytest.param(f"mpirun -np -x PATH -bind-to none {T}", id="mpirun with an empty number"),
+        pytest.param(f"jsrun -n2 -a1 -g 6 -c ALL_CPUS -b none {T}", id="jsrun"),
         pytest.param(f"aprun -n 8 -N 4 --cc depth -d 16 {T}", id="aprun"),
         pytest.param(f"srun /opt/site/bind.sh {T}", id="a script that is not there"),
         pytest.param(f"docker run --rm -it --gpus all -v /a:/b image:1 {T}", id="docker"),
