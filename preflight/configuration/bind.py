@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from preflight.configuration.absent import Absence, Absent, find_absent
 from preflight.configuration.code import bind_code
-from preflight.configuration.layout import SHARES_LAYERS, SIZES, UNALIGNED
+from preflight.configuration.layout import SHARES_LAYERS, UNEVEN
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.configuration.parse import Fault, Parsed, parse_words
 from preflight.configuration.problems import describe_faults, speaks_of_fork
@@ -45,7 +45,8 @@ def bind_launch(
     foreign = not origin.own or bool(reading.origin.fork)
     strange = [fault.flag for fault in reading.faults if fault.kind == "unknown"]
     split = any(SHARES_LAYERS.search(flag) for flag in strange)
-    uneven = SIZES if foreign and any(UNALIGNED.search(flag) for flag in strange) else frozenset[str]()
+    lifted = (names for sign, names in UNEVEN if foreign and any(map(sign.search, strange)))
+    uneven = frozenset[str]().union(*lifted)
     absent = find_absent(reading.table, Absence(opening, foreign, reading.defaults, split))
     values = Settings(reading.parsed, reading.table, absent, reading.rewritten | uneven)
     trains = reading.trains if not reading.origin.fork else None

@@ -16,11 +16,17 @@ KEPT = pattern(
 SPLIT = pattern(r"^decoder_(first|last)_pipeline_num_layers$|^pipeline_model_parallel_layout$")
 """How layers are shared out unevenly: a fork may have a flag of its own for that."""
 
-UNALIGNED = pattern(r"^--.*unaligned")
-"""Flags of forks that let sizes be shared out that do not divide evenly."""
-
 SIZES = frozenset({"num_attention_heads", "num_query_groups", "hidden_size", "ffn_hidden_size", "seq_length"})
 """What is shared out over tensor-parallel ranks."""
+
+GRID = frozenset({"tensor_model_parallel_size", "pipeline_model_parallel_size"})
+"""What the ranks are shared out by."""
+
+UNEVEN = (
+    (pattern(r"^--.*unaligned"), SIZES),
+    (pattern(r"^--.*disaggregated"), GRID),
+)
+"""Flags of forks that lift what Megatron asks to divide evenly, and the settings that are then up to them."""
 
 SHARES_LAYERS = pattern(r"^--.*layers?[-_]list|^--noop[-_]layers")
 """Flags of forks that share layers out, or add empty ones."""

@@ -329,6 +329,14 @@ def test_a_fork_s_flag_may_let_sizes_not_divide() -> None:
         assert (values["num_attention_heads"].unknown is None) is known
 
 
+def test_a_fork_s_flag_may_give_nodes_parts_of_unequal_size() -> None:
+    line = "--num-layers 8 --tensor-model-parallel-size 2 --use-npu-kernels --pipeline-model-parallel-size 2"
+    for more, known in (("", True), ("--layerwise-disaggregated-training", False)):
+        values = bind(f"{line} {more}", kind="msrun").values
+        assert (values["pipeline_model_parallel_size"].unknown is None) is known
+        assert values["num_layers"].unknown is None
+
+
 def test_another_program_may_take_a_fraction_where_megatron_wants_a_whole_number() -> None:
     line = "--tensor-model-parallel-size 2 "
     assert kinds(bind(line + "--warmup 0.01", "ours.py")) == []
