@@ -47,6 +47,13 @@ def split_condition(tree: Tree | None) -> tuple[Part, ...]:
     return tuple(make_part(each) for each in trees)
 
 
+def make_gate(tree: Tree | None) -> Part | None:
+    """The first of the parts that all have to hold, if there are any."""
+    if tree is None:
+        return None
+    return make_part(tree[1][0] if tree[0] == "and" else tree)
+
+
 def make_part(tree: Tree) -> Part:
     if tree[0] == "name":
         return Part(tree[1], tree, tree[1])

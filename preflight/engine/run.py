@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from preflight.diagnostics import Diagnostic, Label, Undecided
-from preflight.engine.conditions import Blocking, Part, Truths, list_blockers, make_part, split_condition
+from preflight.engine.conditions import (
+    Blocking,
+    Part,
+    Truths,
+    list_blockers,
+    make_gate,
+    make_part,
+    split_condition,
+)
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, Mark, RuleError
 from preflight.engine.mend import build_fix
 from preflight.engine.releases import Version, holds, parse_release
@@ -71,14 +79,17 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
     truths = Truths(subject.facts)
     kinds = {remark.kind for remark in subject.remarks}
     chosen = list_forms(rules.rules if selected is None else tuple(selected), release)
-    for rule, form, when, require in chosen:
+    for each in chosen:
+        rule, form = each.rule, each.form
         if rule.remark is not None and rule.remark not in kinds:
             continue
         try:
-            if require is None:
+            if form.require is None:
                 findings += run_remark_rule(rules, rule, form, subject)
                 continue
-            verdict = screen(truths, when, require)
+            if each.gate is not None and truths.of(each.gate)[0] is False:
+                continue
+            verdict = screen(truths, *each.parts())
             if verdict is None:
                 continue
             if isinstance(verdict, Mark):
@@ -112,13 +123,26 @@ def screen(truths: Truths, when: tuple[Part, ...], require: Part) -> Blocking | 
     return FAILS
 
 
-class Chosen(NamedTuple):
-    """A rule with its form for a release, its condition in parts."""
+class Chosen:
+    """A rule with its form for a release; `gate` is the part of its condition that decides most often.
 
-    rule: Rule
-    form: Form
-    when: tuple[Part, ...]
-    require: Part | None
+    The other parts are made when they are first asked for: most rules stop at their gates.
+    """
+
+    __slots__ = ("_parts", "form", "gate", "rule")
+
+    def __init__(self, rule: Rule, form: Form) -> None:
+        self.rule = rule
+        self.form = form
+        self.gate = make_gate(form.when) if form.require is not None else None
+        self._parts: tuple[tuple[Part, ...], Part] | None = None
+
+    def parts(self) -> tuple[tuple[Part, ...], Part]:
+        """All parts of the condition, and the requirement."""
+        if self._parts is None:
+            require = self.form.require or ("constant", True)
+            self._parts = (split_condition(self.form.when), make_part(require))
+        return self._parts
 
 
 _FORMS: dict[tuple[int, Version], tuple[tuple[Rule, ...], tuple[Chosen, ...]]] = {}
@@ -129,17 +153,11 @@ def list_forms(rules: tuple[Rule, ...], release: Version) -> tuple[Chosen, ...]:
     kept = _FORMS.get((id(rules), release))
     if kept is None or kept[0] is not rules:
         found = ((rule, find_form(rule, release)) for rule in rules)
-        kept = (rules, tuple(choose_form(rule, form) for rule, form in found if form is not None))
+        kept = (rules, tuple(Chosen(rule, form) for rule, form in found if form is not None))
         if len(_FORMS) >= 64:
             _FORMS.clear()
         _FORMS[id(rules), release] = kept
     return kept[1]
-
-
-def choose_form(rule: Rule, form: Form) -> Chosen:
-    if rule.remark is not None or form.require is None:
-        return Chosen(rule, form, (), None)
-    return Chosen(rule, form, split_condition(form.when), make_part(form.require))
 
 
 def find_form(rule: Rule, release: Version) -> Form | None:
