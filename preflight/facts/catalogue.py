@@ -40,6 +40,7 @@ built_in_code | bool | - | whether Python code builds the configuration, so that
 built_by_megatron_class | bool | - | whether the configuration is of Megatron's own class, which checks what it is given
 pipeline_dtype_left_out | bool | - | whether code makes Megatron's own configuration class without a pipeline_dtype
 trains | bool | - | whether the program runs Megatron's training loop
+other_accelerator | bool | - | whether the script speaks of accelerators that CUDA does not drive
 fork | bool | - | whether a fork of Megatron runs the program, as far as the launch says
 tp_from_variable | bool | - | whether a variable gives the tensor parallel size, so that it may be another next time
 launcher | str | - | what starts the processes: torchrun, srun, deepspeed, python and others

@@ -14,6 +14,7 @@ from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.facts.origins import describe_environment
 from preflight.facts.surroundings import Surroundings
 from preflight.launch.model import Number
+from preflight.targets.origin import ACCELERATORS
 from preflight.targets.releases import TE_VERSIONS, UNPINNED_TE
 from preflight.values import Reason, Unknown
 
@@ -128,6 +129,11 @@ def _trains(configuration: Configuration, surroundings: Surroundings, given: Giv
 
 def _fork(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     return Fact("fork", bool(configuration.fork) and configuration.assumed_release, "launcher")
+
+
+def _other_accelerator(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
+    data = configuration.launch.source.data[: 2**18].lower()
+    return Fact("other_accelerator", any(sign in data for sign in ACCELERATORS), "launcher")
 
 
 def _tp_from_variable(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
@@ -250,6 +256,7 @@ SOURCES: dict[str, Source] = {
     "built_by_megatron_class": _built_by_megatron_class,
     "pipeline_dtype_left_out": _pipeline_dtype_left_out,
     "fork": _fork,
+    "other_accelerator": _other_accelerator,
     "tp_from_variable": _tp_from_variable,
     "launcher": _launcher_kind,
     "launcher_world_size": _launcher_world,

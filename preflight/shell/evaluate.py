@@ -8,6 +8,7 @@ and past a budget they are joined with the differing variables unknown.  Loops a
 from __future__ import annotations
 
 import time
+from itertools import islice
 
 from preflight.execution import Condition, Context, Execution
 from preflight.shell import commands
@@ -59,6 +60,8 @@ FUEL = 16_000
 """Statements that one script may run, over all paths."""
 SECONDS = 3.0
 """Of processor time: only a script that is made to be slow gets there before its fuel runs out."""
+MOST_NAMES = 5_000
+"""Variables that text which cannot be read is taken to assign, at most."""
 MANY_ARMS = 64
 """Arms of a `case` past which those done are joined before the next ones run."""
 
@@ -171,7 +174,8 @@ class Evaluator:
         behind = syntax.source.data[statement.start :].decode("utf-8", "replace")
         exported = commands.exports_in(behind)
         swallowed = [name for name in exported if name not in state.variables]
-        for name in dict.fromkeys((*commands.names_in(span.text), *swallowed)):
+        names = dict.fromkeys((*commands.names_in(span.text), *swallowed))
+        for name in islice(names, MOST_NAMES):
             unknown = Unknown("syntax", f"${name}")
             state.put(name, Variable(Text.missing(unknown, span), exported=name in exported))
         state.status = None

@@ -53,7 +53,8 @@ MEGATRON_FLAGS = frozenset(
 TELLING_FLAGS = frozenset({"--tensor-model-parallel-size", "--pipeline-model-parallel-size"})
 
 FORK_LAUNCHERS = frozenset({"msrun", "deepspeed"})
-FORK_SIGNS = (b"mindspeed", b"mindspore", b"ascend", b"torch_npu", b"hccl", b"musa_", b"deepspeed", b"moore")
+ACCELERATORS = (b"mindspeed", b"mindspore", b"ascend", b"torch_npu", b"hccl", b"musa_", b"moore", b"habana")
+FORK_SIGNS = (*ACCELERATORS, b"deepspeed")
 """Words in a launch script that say that not NVIDIA's Megatron runs: accelerators and frameworks that fork it."""
 
 

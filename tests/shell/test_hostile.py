@@ -57,6 +57,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         f"shopt -s extglob; [[ {'a' * 40} == +(a|aa|+(a))b ]]; torchrun x",
         "",
     ),
+    "a script that is too large and assigns much": (
+        "".join(f"export A{i}={'x' * 20}\n" for i in range(100_000)) + "torchrun x",
+        "larger than 2 MiB",
+    ),
     "many branches": ("".join(f'[ "$A{i}" = x ] && B{i}=1\n' for i in range(3000)) + "torchrun $B7", ""),
     "branches in a loop": (
         "for i in {1..400}; do if grep x; then A=$A$i; fi; done; torchrun $A",
