@@ -22,7 +22,7 @@ from preflight.outcome import FileOutcome
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
-from preflight.variants import describe_validity, identity, merge_findings, merge_undecided
+from preflight.variants import describe_validity, identity, merge_findings, merge_undecided, soften
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
             anchored = [with_anchor(d, place) for outcome in known[key] for d in outcome.findings]
             found.append((settled.launch.conditions, anchored))
         merged = merge_findings(found)
+        if language_of(resolved.script.source) == "python":
+            merged = soften(merged, [path for path, _ in found])
         findings += merged
         undecided += merge_undecided(waiting, merged)
         if len(releases) > 1:

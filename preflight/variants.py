@@ -96,6 +96,32 @@ def explain(holding: Sequence[Path], everywhere: Sequence[frozenset[Branch]]) ->
     return tuple(needed)
 
 
+def soften(findings: Iterable[Diagnostic], paths: Iterable[Path]) -> list[Diagnostic]:
+    """Errors that only separate choices together bring about are warnings: nobody has to choose them together."""
+    everywhere = [path_of(path) for path in paths]
+    return [
+        each._replace(severity="warning")
+        if each.severity == "error" and combined(each.conditions, everywhere)
+        else each
+        for each in findings
+    ]
+
+
+def combined(needed: Iterable[Condition], everywhere: Sequence[frozenset[Branch]]) -> bool:
+    """Whether two of the branches are chosen apart: each is asked for also where the other is not taken."""
+    branches = [branch_of(condition) for condition in needed]
+    return any(
+        _asked(one, other, everywhere) and _asked(other, one, everywhere)
+        for number, one in enumerate(branches)
+        for other in branches[:number]
+    )
+
+
+def _asked(one: Branch, other: Branch, everywhere: Sequence[frozenset[Branch]]) -> bool:
+    away, back = (*one[:3], not one[3]), (*other[:3], not other[3])
+    return any(away in path and (other in path or back in path) for path in everywhere)
+
+
 def unite(own: Path, more: Path) -> Path:
     known = path_of(own)
     return (*own, *(condition for condition in more if branch_of(condition) not in known))

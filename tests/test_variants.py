@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from preflight.diagnostics import Diagnostic, Label, Undecided
 from preflight.execution import Condition
 from preflight.source import Source
-from preflight.variants import branch_of, explain, merge_findings, merge_undecided, path_of
+from preflight.variants import branch_of, explain, merge_findings, merge_undecided, path_of, soften
 
 SOURCE = Source("s.sh", b"0123456789" * 4)
 
@@ -71,3 +71,21 @@ def test_an_undecided_rule_is_said_once_and_not_where_it_fails() -> None:
         one._replace(blocked_by=one.blocked_by + other.blocked_by)
     ]
     assert merge_undecided([one], [finding("x")._replace(rule="a")]) == []
+
+
+@pytest.mark.parametrize(
+    ("needed", "others", "severity"),
+    [
+        ((A, B), [(A, NOT_B), (NOT_A, B), (NOT_A, NOT_B)], "warning"),
+        ((A, B), [(A, NOT_B), (NOT_A,)], "error"),
+        ((NOT_A, B), [(NOT_A, NOT_B), (A,)], "error"),
+        ((A,), [(NOT_A,)], "error"),
+        ((), [], "error"),
+    ],
+    ids=["two separate choices", "one inside the other", "the other way of a test", "one choice", "always"],
+)
+def test_an_error_that_two_choices_make_together_is_a_warning(
+    needed: tuple[Condition, ...], others: list[tuple[Condition, ...]], severity: str
+) -> None:
+    (found,) = soften([finding("x")._replace(conditions=needed)], [needed, *others])
+    assert found.severity == severity

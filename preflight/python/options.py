@@ -189,7 +189,14 @@ def _demand(option: Option, long: str, frame: Frame) -> Value:
 def _demanded(option: Option, choices: list[Value], long: str, chosen: int) -> Condition:
     value = choices[chosen]
     shown = value.text.value if isinstance(value, String) else describe(value)
-    return Condition(option.span, f"{long} {shown}", True)
+    return Condition(_place(value, option.span), f"{long} {shown}", True)
+
+
+def _place(value: Value, fallback: Span) -> Span:
+    """Where a choice is written."""
+    if isinstance(value, String) and value.text.pieces:
+        return value.text.pieces[0].span
+    return value.origin.span if isinstance(value, Scalar) else fallback
 
 
 def _choices(option: Option) -> list[Value]:

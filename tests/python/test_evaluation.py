@@ -130,6 +130,7 @@ def test_options_that_the_caller_must_give_are_tried_one_by_one() -> None:
         "torchrun --tp 8 --steps 100 <--name=--name>",
     ]
     assert [e.conditions[-1].text for e in script.executions] == ["--size small", "--size large"]
+    assert [e.conditions[-1].span.text for e in script.executions] == ["small", "large"]
     given = read_text(HEAD + MENU, arguments={1: "--size", 2: "large"}, closed=False)
     assert lines(given) == ["torchrun --tp 8 --steps 100 --name=None"]
 
