@@ -63,6 +63,7 @@ class Execution(NamedTuple):
     `background`: started with `&` or in a pipeline that is.  `handed_to`: the flags were handed to this function,
     which is not followed; then the words are `python`, an unknown program and the flags, and how many
     processes are started is not known.  `written`: of the files that the script itself wrote, those named here.
+    `closed`: the environment is all that the command gets, so that a variable which is absent from it is unset.
     """
 
     words: tuple[Word, ...]
@@ -75,6 +76,7 @@ class Execution(NamedTuple):
     background: bool = False
     handed_to: str | None = None
     written: Mapping[str, Text] = {}
+    closed: bool = False
 
 
 class Related(NamedTuple):

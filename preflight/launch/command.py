@@ -60,6 +60,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
             execution.directory,
             execution.standard_input,
             header=header,
+            closed=execution.closed,
             handed_to=execution.handed_to,
             written=execution.written,
         )
@@ -71,6 +72,7 @@ def begin_command(execution: Execution, outer: Command | None, header: Header | 
         directory=execution.directory or outer.directory,
         standard_input=execution.standard_input,
         header=header,
+        closed=outer.closed or execution.closed,
         handed_to=execution.handed_to,
         written=execution.written,
         depth=outer.depth + 1,

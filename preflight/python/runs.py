@@ -260,16 +260,30 @@ def run_list(value: Value, given: Arguments, frame: Frame, environment: Value | 
     if not words or not any(word.text.known for word in words):
         frame.path.obscure = True
         return
-    emit(words, given, frame, environment_of(environment, frame))
+    closed = isinstance(environment, Mapping) and environment.rest is None and not environment.outer
+    emit(words, given, frame, environment_of(environment, frame), closed=closed)
 
 
-def emit(words: list[Word], given: Arguments, frame: Frame, environment: dict[str, Text | None]) -> None:
+def emit(
+    words: list[Word],
+    given: Arguments,
+    frame: Frame,
+    environment: dict[str, Text | None],
+    *,
+    closed: bool = False,
+) -> None:
     path = frame.path
     if path.expecting_failure:
         return
     prefix = [Word(Text.literal(word, span), span) for word, span in path.prefix]
     execution = Execution(
-        (*prefix, *words), given.span, environment, {}, _directory(given, frame), tuple(path.conditions)
+        (*prefix, *words),
+        given.span,
+        environment,
+        {},
+        _directory(given, frame),
+        tuple(path.conditions),
+        closed=closed,
     )
     path.note(execution)
 
