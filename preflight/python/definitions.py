@@ -13,6 +13,7 @@ from preflight.python.objects import (
     Application,
     Bound,
     Class,
+    Deferred,
     External,
     Field,
     Function,
@@ -104,7 +105,10 @@ def _decorate(node: cst.BaseExpression, value: Value, function: Function, frame:
 
 def _reflects(maker: Function) -> bool:
     """Whether a decorator looks at signatures: then it offers the function to a command line as it is."""
-    return b"inspect.signature" in maker.frame.tree.source.data
+    tree = maker.frame.tree
+    if "reflects" not in tree.read_off:
+        tree.read_off["reflects"] = b"inspect.signature" in tree.source.data
+    return tree.read_off["reflects"] is True
 
 
 def _callable(value: Value) -> bool:
@@ -185,7 +189,7 @@ def _base(node: cst.BaseExpression, frame: Frame) -> Value:
 def _enumerate(cls: Class, frame: Frame) -> None:
     count = 0
     for name, value in list(cls.namespace.items()):
-        if name.startswith("_") or isinstance(value, (Function, Class)):
+        if name.startswith("_") or isinstance(value, (Deferred, Function, Class)):
             continue
         count += 1
         span = frame.tree.span(cls.node)

@@ -6,6 +6,7 @@ promise until it is used: a module that is imported for one function of it costs
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import libcst as cst
@@ -50,20 +51,35 @@ def import_names(node: cst.ImportFrom, frame: Frame) -> None:
 
 def define_function(node: cst.FunctionDef, frame: Frame) -> None:
     """A `def` statement."""
-    if frame.kind == "module" and _is_plain(node, frame):
+    if frame.kind in ("module", "class") and _is_quiet(node, frame):
         frame.assign(node.name.value, Deferred(partial(definitions.define_function, node, frame)))
     else:
         frame.assign(node.name.value, definitions.define_function(node, frame))
 
 
-def _is_plain(node: cst.FunctionDef, frame: Frame) -> bool:
-    """Whether defining a function does nothing but that: no decorator sees it, no default is built."""
-    key = ("plain", id(node))
+_QUIET = re.compile(
+    r"(?:pytest|unittest|mock|functools|contextlib|torch)\.|(?:patch|contextmanager|cache|lru_cache)\b"
+)
+"""Decorators that keep no list of what they decorate."""
+_CHANGING = re.compile(r"\.(?:setter|getter|deleter)$")
+
+
+def _is_quiet(node: cst.FunctionDef, frame: Frame) -> bool:
+    """Whether defining a function does nothing but that: no decorator notes it, no default is built.
+
+    Methods are noted nowhere but in their class, whatever decorates them.
+    """
+    key = ("quiet", id(node))
     known = frame.tree.read_off.get(key)
     if known is None:
         parameters = (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)
         built = any(type(parameter.default) is cst.Call for parameter in parameters)
-        known = frame.tree.read_off[key] = not node.decorators and not built
+        shown = [frame.tree.shown(decorator.decorator) for decorator in node.decorators]
+        if frame.kind == "class":
+            quiet = not any(_CHANGING.search(each) for each in shown)
+        else:
+            quiet = all(_QUIET.match(each) for each in shown)
+        known = frame.tree.read_off[key] = quiet and not built
     return known is True
 
 

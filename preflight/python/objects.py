@@ -255,7 +255,8 @@ class Class(Value):
     def find(self, name: str) -> Value | None:
         for c in self.ancestry:
             if name in c.namespace:
-                return c.namespace[name]
+                found = c.namespace[name] = settled(c.namespace[name])
+                return found
         return None
 
 

@@ -30,7 +30,7 @@ from preflight.python.outline import Definition, Outline, outline
 from preflight.python.plan import Plan
 from preflight.python.promise import depends_on_imports, leads_to_training
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
-from preflight.python.signs import starts_programs
+from preflight.python.signs import starts_programs, starts_training
 from preflight.python.syntax import Tree, deep_recursion, parse
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -56,7 +56,7 @@ MAXIMUM_ENTRIES = 150
 FUEL = 320_000
 """Steps for a file, all paths together."""
 
-SMALLEST_LOOK = 5_000
+SMALLEST_LOOK = 2_500
 """Steps for a first look at a short file."""
 
 ENTRY_FUEL = 150_000
@@ -209,7 +209,8 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
     reading = begin(Library(closed=True), max(SMALLEST_LOOK, size // 4))
     _follow_all(reading, overview)
     if not reading.count:
-        if not reading.depends and not leads_to_training(reading.library, reading.context):
+        cut_short = reading.left <= 0 and starts_training(tree.source.data)
+        if not (cut_short or reading.depends or leads_to_training(reading.library, reading.context)):
             return reading
         reading = begin(Library(allowance=size), FUEL)
         _follow_all(reading, overview)
@@ -242,14 +243,14 @@ def call_entry(entry: Definition, frame: Frame) -> None:
     holder = frame
     receiver: Value | None = None
     if entry.owner is not None:
-        cls = _named(entry.owner.name.value, frame)
+        cls = _named(entry.owner.name.value, frame.names)
         if not isinstance(cls, Class):
             return
-        function = cls.namespace.get(entry.node.name.value)
+        function = _named(entry.node.name.value, cls.namespace)
         if isinstance(function, Function) and function.role != "static":
             receiver = _receiver(cls, function, frame)
     else:
-        function = _named(entry.node.name.value, holder)
+        function = _named(entry.node.name.value, holder.names)
     if not isinstance(function, Function):
         function = definitions.define_function(entry.node, frame)
     if not isinstance(function, Function):
@@ -268,8 +269,8 @@ def call_entry(entry: Definition, frame: Frame) -> None:
     calls.call_function(function, given._replace(keywords=keywords), entry.node, frame)
 
 
-def _named(name: str, frame: Frame) -> Value | None:
-    found = frame.names.get(name)
+def _named(name: str, names: Mapping[str, Value]) -> Value | None:
+    found = names.get(name)
     return settled(found) if found is not None else None
 
 
