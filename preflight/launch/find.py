@@ -21,7 +21,7 @@ from preflight.launch.peeling import Peeled, base_name, is_command, peel_wrapper
 from preflight.launch.ports import Listener
 from preflight.launch.programs import SHELLS, WRAPPERS
 from preflight.launch.scheduler import scheduler_variables
-from preflight.launch.start import is_python, is_runner, is_starter, read_start
+from preflight.launch.start import Start, is_python, is_runner, is_starter, read_start
 from preflight.launch.subscript import Subscript, derive_script, find_written, join_words, read_sibling
 from preflight.launch.synopses.launchers import BASH
 from preflight.launch.together import compare_launches
@@ -162,9 +162,25 @@ class _Search:
         if start.code is not None or start.standard_input:
             text = start.code if start.code is not None else command.standard_input
             return self.run_python(command, text) if text is not None else ()
+        inner = self.start_tasks(command, start)
+        if inner:
+            return inner
         if command.handed_to is None and not start.is_launch(command.layers, command.environment):
             return ()
         return (build_launch(self.source, command, start, self.context),)
+
+    def start_tasks(self, command: Command, start: Start) -> tuple[Launch, ...]:
+        """What a shell or a script starts that a launcher runs as each of its tasks (`--no-python bash -c TEXT`)."""
+        if start.program is None or "no_python" not in start.options.settings:
+            return ()
+        name = base_name(start.program)
+        if name is None or not (name in SHELLS or name.endswith(".sh")):
+            return ()
+        task = command._replace(words=(start.program, *start.argv), depth=command.depth + 1)
+        launcher = build_launch(self.source, command, start, self.context).launcher
+        return tuple(
+            each._replace(launcher=launcher) for each in self.peel(task) if each.launcher.kind == "python"
+        )
 
     # Scripts inside.
 

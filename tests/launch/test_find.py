@@ -251,6 +251,24 @@ def test_conditions_of_all_scripts_are_kept() -> None:
     assert any(len(launch.conditions) == 2 for launch in found)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            f"deepspeed --num_gpus 8 --no_local_rank --no_python /usr/bin/bash -c 'cd /x; {P}'", id="text"
+        ),
+        pytest.param(
+            f"echo '{P}' > /tmp/task.sh\ntorchrun --nproc-per-node 8 --no-python /tmp/task.sh", id="script"
+        ),
+    ],
+)
+def test_a_shell_that_a_launcher_starts_as_each_task_is_followed(script: str) -> None:
+    launch = only(script)
+    assert launch.program is not None and launch.program.text.value == "pretrain_gpt.py"
+    assert launch.launcher.kind in ("deepspeed", "torchrun")
+    assert launch.launcher.world_size.value == 8
+
+
 JOB = f"D=/scratch/out\ncat > $D/job.sh <<EOF\n#!/bin/bash\n#SBATCH --nodes=2\n{T} --x \\$1\nEOF\n"
 
 
