@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from preflight.chain import Request, Resolved, Settled, find_root, language_of, place_of, resolve, signature
+from preflight.chain import Request, Resolved, Settled, find_root, language_of, place_of, resolve
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic, Label, Severity, Undecided
+from preflight.engine.conditions import Truths
 from preflight.engine.rule import Rule, RuleSet
 from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.execution import Remark, Script
@@ -105,18 +106,21 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
     failures: dict[str, None] = {}
     notes: dict[str, None] = {}
     checked = 0
+    known: dict[int, list[Outcome]] = {}  # launches that are alike share their configurations
+    last: dict[str, Truths] = {}
     for place, variants in groups.items():
         found = []
         waiting: list[Undecided] = []
         releases: dict[str, bool] = {}
-        known: dict[object, list[Outcome]] = {}
         for number, settled in variants:
-            key = signature(settled.launch)
+            key = id(settled.configurations)
             if key not in known:
-                known[key] = [
-                    run_one(number, settled.launch, c, facts, rules, request)
-                    for c, facts in settled.configurations
-                ]
+                known[key] = []
+                for configuration, facts in settled.configurations:
+                    earlier = last.get(configuration.release)
+                    outcome = run_one(number, settled.launch, configuration, facts, rules, request, earlier)
+                    last[configuration.release] = outcome.truths
+                    known[key].append(outcome)
             for (configuration, _), outcome in zip(settled.configurations, known[key], strict=True):
                 refused = any(finding.severity == "error" for finding in outcome.findings)
                 releases[configuration.release] = releases.get(configuration.release, False) or refused
@@ -164,8 +168,9 @@ def run_one(
     facts: Mapping[str, Fact],
     rules: tuple[Rule, ...],
     request: Request,
+    earlier: Truths | None,
 ) -> Outcome:
-    """The rules over one configuration of one launch."""
+    """The rules over one configuration of one launch; `earlier` is what conditions came to on one before it."""
     subject = Subject(
         facts=facts,
         remarks=(*launch.remarks, *configuration.problems),
@@ -177,10 +182,10 @@ def run_one(
         fork=configuration.fork if configuration.assumed_release else "",
     )
     if not configuration.recognised:
-        return run_rules(request.rules, subject, general_rules(rules))
+        return run_rules(request.rules, subject, general_rules(rules), earlier)
     if launch.configuration is None:
-        return run_rules(request.rules, subject, rules)
-    outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules))
+        return run_rules(request.rules, subject, rules, earlier)
+    outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules), earlier)
     if not TEST_FILE.search(launch.source.path):
         return outcome
     return outcome._replace(findings=tuple(each for each in outcome.findings if _shows_in_a_test(each)))

@@ -13,6 +13,10 @@ DASHES = "‐‑‒–—―−﹘﹣－"
 """Characters that word processors put in the place of a hyphen."""
 
 
+LIKENESS = 0.8
+"""Twice the letters in common over all letters, as difflib counts."""
+
+
 def find_nearest(text: str, known: Iterable[str]) -> str | None:
     """The nearest known text: one that differs by `_` for `-`, by letter case, by few letters, or by order of words."""
     return _find(text, tuple(known))
@@ -25,12 +29,37 @@ def _find(text: str, known: tuple[str, ...]) -> str | None:
         return normal[plain]
     import difflib
 
-    close = difflib.get_close_matches(text, known, 3, 0.8)
+    close = difflib.get_close_matches(text, list_likely(text, known), 3, LIKENESS)
     if close:
         return min(close, key=lambda candidate: (slips(text, candidate, 4), candidate))
     words = sorted(plain.strip("-").split("-"))
     same = (name for form, name in normal.items() if sorted(form.strip("-").split("-")) == words)
     return next(same, None) if len(words) > 1 else None
+
+
+def list_likely(text: str, known: tuple[str, ...]) -> Iterable[str]:
+    """The texts that can be alike at all: letters that only one of two has cannot match."""
+    letters = letters_of(text)
+    for candidate, others in zip(known, _letters_of_all(known), strict=True):
+        needed = LIKENESS / 2 * (len(text) + len(candidate)) - 1e-9
+        if (
+            len(text) - (letters & ~others).bit_count() >= needed
+            and len(candidate) - (others & ~letters).bit_count() >= needed
+        ):
+            yield candidate
+
+
+def letters_of(text: str) -> int:
+    """The letters that occur, one bit for each."""
+    mask = 0
+    for letter in text:
+        mask |= 1 << (ord(letter) & 0x7F)
+    return mask
+
+
+@lru_cache(maxsize=16)
+def _letters_of_all(known: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(letters_of(text) for text in known)
 
 
 @lru_cache(maxsize=16)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, relate
-from preflight.engine.tree import Tree
+from preflight.engine.tree import Tree, list_names
+from preflight.facts.derive import Facts
 from preflight.facts.model import Fact
 from preflight.record import NamedTuple
 
@@ -66,17 +67,35 @@ def make_part(tree: Tree) -> Part:
 
 
 class Truths:
-    """What the parts of conditions come to on one configuration's facts."""
+    """What the parts of conditions come to on one configuration's facts.
 
-    def __init__(self, facts: Mapping[str, Fact]) -> None:
+    `earlier` are those of a configuration that may be alike: what asks for no fact that changed holds here too.
+    """
+
+    def __init__(self, facts: Mapping[str, Fact], earlier: Truths | None = None) -> None:
         self.facts = facts
         self._known: dict[object, Truth] = {}
+        self._asked: list[Part] = []
         self._blocking: dict[tuple[str, ...], Blocking] = {}
+        if earlier is not None and isinstance(facts, Facts) and isinstance(earlier.facts, Facts):
+            changed = facts.list_changes(earlier.facts)
+            if changed is not None:
+                self._adopt(earlier, changed)
+
+    def _adopt(self, earlier: Truths, changed: set[str]) -> None:
+        for part in earlier._asked:
+            if names_of(part).isdisjoint(changed):
+                self._known[part[0]] = earlier._known[part[0]]
+                self._asked.append(part)
+        for names, blocking in earlier._blocking.items():
+            if changed.isdisjoint(names):
+                self._blocking[names] = blocking
 
     def of(self, part: Part) -> Truth:
         known = self._known.get(part[0])
         if known is None:
             known = self._known[part[0]] = self.evaluate(part)
+            self._asked.append(part)
         return known
 
     def evaluate(self, part: Part) -> Truth:
@@ -119,6 +138,17 @@ class Truths:
         if known is None:
             known = self._blocking[names] = tuple(list_blockers(blocked))
         return known
+
+
+_names: dict[int, tuple[Tree, frozenset[str]]] = {}
+
+
+def names_of(part: Part) -> frozenset[str]:
+    """The facts that a part asks for."""
+    found = _names.get(id(part.tree))
+    if found is None or found[0] is not part.tree:
+        found = _names[id(part.tree)] = (part.tree, frozenset(list_names(part.tree)))
+    return found[1]
 
 
 def list_blockers(blocked: Mapping[str, Fact]) -> Mapping[tuple[str, str, str, str | None], None]:

@@ -68,15 +68,21 @@ class Outcome(NamedTuple):
     undecided: tuple[Undecided, ...]
     failures: tuple[Failure, ...]
     checked: int
+    truths: Truths
 
 
-def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None) -> Outcome:
-    """Run the rules (all of them, or those selected) whose range holds the release."""
+def run_rules(
+    rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None, earlier: Truths | None = None
+) -> Outcome:
+    """Run the rules (all of them, or those selected) whose range holds the release.
+
+    `earlier` is what conditions came to on a configuration that may be much alike.
+    """
     release = parse_release(subject.release)
     findings: list[Diagnostic] = []
     undecided: list[Undecided] = []
     failures: list[Failure] = []
-    truths = Truths(subject.facts)
+    truths = Truths(subject.facts, earlier)
     kinds = {remark.kind for remark in subject.remarks}
     chosen = list_forms(rules.rules if selected is None else tuple(selected), release)
     for each in chosen:
@@ -103,7 +109,7 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
             findings.append(found)
         elif found is not None:
             undecided.append(found)
-    return Outcome(tuple(findings), tuple(undecided), tuple(failures), len(chosen))
+    return Outcome(tuple(findings), tuple(undecided), tuple(failures), len(chosen), truths)
 
 
 FAILS: Final = Mark("FAILS")

@@ -61,6 +61,10 @@ class Facts(Mapping[str, Fact]):
         self._final: dict[str, Fact] = {}
         self._first: dict[str, Fact] = {}
         self._taken: dict[int, Fact] = {}
+        self._reads: dict[str, set[str]] = {}
+        """What the steps of a fact asked for."""
+        self._looked_at: frozenset[str] = frozenset()
+        """What was looked at in configurations before this one."""
 
     def __getitem__(self, name: str) -> Fact:
         fact = self._final.get(name)
@@ -90,16 +94,48 @@ class Facts(Mapping[str, Fact]):
                     if fact is None:
                         fact = self._taken[number] = self.take(number, step)
                     return fact
+        return self.first(name)
+
+    def first(self, name: str) -> Fact:
+        """The fact before any step."""
         fact = self._first.get(name)
         if fact is None:
             fact = self._first[name] = self.start(name)
         return fact
 
+    def list_changes(self, earlier: Facts) -> set[str] | None:
+        """The facts that were looked at earlier and may have another value here; None where nothing can be said.
+
+        What a fact is follows from the facts that its steps ask for, and in the end from those before any step.
+        """
+        alike = self.surroundings is earlier.surroundings and self.given == earlier.given
+        if self.steps is not earlier.steps or not alike:
+            return None
+        self._looked_at = earlier._looked_at | earlier._first.keys()
+        changed = {name for name in self._looked_at if self._differs(earlier, name)}
+        for name, reads in earlier._reads.items():
+            self._reads.setdefault(name, set()).update(reads)
+        waiting = [(name, reads) for name, reads in self._reads.items() if name not in changed]
+        size = -1
+        while size != len(changed):
+            size = len(changed)
+            changed.update([name for name, reads in waiting if not changed.isdisjoint(reads)])
+        return changed
+
+    def _differs(self, earlier: Facts, name: str) -> bool:
+        """Whether a fact before any step differs; where flags give both, that shows without their facts."""
+        one, two = earlier.configuration.values.get(name), self.configuration.values.get(name)
+        if one is None or two is None:
+            return not same_value(earlier.first(name), self.first(name))
+        return one is not two and (
+            one.value != two.value or type(one.value) is not type(two.value) or one.unknown != two.unknown
+        )
+
     def take(self, number: int, step: Step) -> Fact:
         """Run one step."""
         view = View(self, number)
         try:
-            value = step.formula(view)
+            value = self.run(step, view)
         except MissingError as missing:
             return Fact(step.writes, None, "derived", blocked_by=missing.blockers)
         except (AbsentError, ArithmeticError):
@@ -117,6 +153,13 @@ class Facts(Mapping[str, Fact]):
         inputs = [fact for name, fact in view.inputs.items() if name != step.writes or fact.value is not None]
         assumptions = dict.fromkeys(a for fact in inputs for a in fact.assumptions)
         return Fact(step.writes, value, "derived", Places(lambda: gather(inputs)), tuple(assumptions))
+
+    def run(self, step: Step, view: View) -> Value | Keep:
+        """The value of a step's formula; what it asked for is kept, whatever becomes of it."""
+        try:
+            return step.formula(view)
+        finally:
+            self._reads.setdefault(step.writes, set()).update(view.inputs, view.asked)
 
     def start(self, name: str) -> Fact:
         """The fact before any step: a flag, an environment variable, a source outside, or nothing."""
@@ -168,6 +211,13 @@ _PREFIXES: dict[str, Callable[[Facts, str, str], Fact]] = {
 }
 
 
+def same_value(one: Fact, two: Fact) -> bool:
+    """Whether two facts say the same, wherever they were said."""
+    return one is two or (
+        one.value == two.value and type(one.value) is type(two.value) and one.blocked_by == two.blocked_by
+    )
+
+
 def gather(inputs: Iterable[Fact]) -> tuple[Evidence, ...]:
     """The places of all inputs, each once."""
     return tuple(dict.fromkeys(place for fact in inputs for place in fact.evidence))[:LIMIT]
@@ -176,12 +226,14 @@ def gather(inputs: Iterable[Fact]) -> tuple[Evidence, ...]:
 class View:
     """What one step sees, and a record of what it asked for."""
 
-    __slots__ = ("before", "facts", "inputs", "release")
+    __slots__ = ("asked", "before", "facts", "inputs", "release")
 
     def __init__(self, facts: Facts, before: int) -> None:
         self.facts = facts
         self.before = before
         self.inputs: dict[str, Fact] = {}
+        self.asked: list[str] = []
+        """What the formula asked for that is no input of its value."""
         self.release = facts.release
 
     def __call__(self, name: str) -> Value:
@@ -206,7 +258,9 @@ class View:
         return value if isinstance(value, str) else None
 
     def given(self, name: str) -> bool:
-        fact = self.facts.presence(name, name)
+        asked = f"given_{name}"
+        self.asked.append(asked)
+        fact = self.facts.first(asked)
         if fact.blocked_by:
             raise MissingError(fact.blocked_by)
         return fact.value is True

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from preflight.execution import Word
 from preflight.launch.containers import Container, read_container
-from preflight.launch.mentions import may_set_connections, speaks_of_blackwell, takes_variables
+from preflight.launch.mentions import may_set_connections, mentions, speaks_of_blackwell, takes_variables
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
@@ -167,7 +167,7 @@ def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
         ),
         "starts_elsewhere": Reading(
             any(layer.kind in ELSEWHERE for layer in launch.wrappers)
-            or _ELSEWHERE.search(launch.source.data) is not None,
+            or mentions(_ELSEWHERE, launch.source.data),
             "launcher",
         ),
         "node_rank": from_text(*rank, "launcher", number=True),

@@ -6,6 +6,9 @@ yes for "cannot tell".
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from preflight.launch.containers import read_container
 from preflight.launch.model import Launch
 from preflight.patterns import pattern
@@ -33,10 +36,16 @@ def takes_variables(launch: Launch) -> bool:
         or launch.source.path.endswith(".py")
         or any(layer.kind == "ray" for layer in launch.wrappers)
         or read_container(launch) is not None
-        or _ELSEWHERE.search(launch.source.data) is not None
+        or mentions(_ELSEWHERE, launch.source.data)
     )
 
 
 def speaks_of_blackwell(launch: Launch) -> bool:
     """Whether the script names a GPU of the Blackwell generation."""
-    return _BLACKWELL.search(launch.source.data) is not None
+    return mentions(_BLACKWELL, launch.source.data)
+
+
+@lru_cache(maxsize=64)
+def mentions(words: re.Pattern[bytes], data: bytes) -> bool:
+    """Whether a script holds such words; kept, since each of its launches asks again."""
+    return words.search(data) is not None
