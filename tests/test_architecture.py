@@ -11,7 +11,7 @@ import preflight
 
 PACKAGE = Path(preflight.__file__).parent
 STAGES = (
-    ("record", "patterns", "constants"),
+    ("record", "patterns", "constants", "later"),
     ("source",),
     ("values",),
     ("execution",),
@@ -66,6 +66,8 @@ def list_imports(path: Path) -> set[str]:
                 imported |= {f"preflight.{alias.name}" for alias in node.names if alias.name in ORDER}
             else:
                 imported.add(node.module)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "later":
+            imported.add(ast.literal_eval(node.args[0]))
         elif isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names if alias.name.split(".")[0] == "preflight"}
     return imported

@@ -15,7 +15,6 @@ from functools import lru_cache
 from preflight import __version__
 from preflight.chain import Request, find_root
 from preflight.cli.discover import Found, discover
-from preflight.cli.failure import describe
 from preflight.cli.options import split_names
 from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import RulesError, read_rules
@@ -213,6 +212,8 @@ class Session:
         try:
             return check_source(source, self.request_of(source.path))
         except (RecursionError, MemoryError) as error:
+            from preflight.cli.failure import describe
+
             return FileOutcome(source.path, error=describe(error))
         except Exception as error:
             if is_users(error):
@@ -221,6 +222,8 @@ class Session:
                 import traceback
 
                 traceback.print_exc()
+            from preflight.cli.failure import describe
+
             return FileOutcome(source.path, error=describe(error))
 
     def conclude(self, files: Sequence[FileOutcome], **more: Any) -> Outcome:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from preflight.configuration.absent import Absence, Absent, find_absent
-from preflight.configuration.code import bind_code
 from preflight.configuration.layout import SHARES_LAYERS, UNEVEN
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.configuration.parse import Fault, Parsed, parse_words
@@ -35,6 +34,8 @@ def bind_launch(
 ) -> tuple[Configuration, ...]:
     """The configurations of a launch at one release; `files` lets the program's own flags be read."""
     if launch.configuration is not None:
+        from preflight.configuration.code import bind_code
+
         return (bind_code(launch, launch.configuration, table, assumed=assumed),)
     origin = find_origin(launch)
     if not origin.based:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from preflight.diagnostics import Diagnostic, Label, Undecided
+from preflight.diagnostics import Diagnostic, Fix, Label, Undecided
 from preflight.engine.conditions import (
     Blocking,
     Part,
@@ -19,7 +19,6 @@ from preflight.engine.conditions import (
     split_condition,
 )
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, Mark, RuleError
-from preflight.engine.mend import build_fix
 from preflight.engine.releases import Version, holds, parse_release
 from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
@@ -268,7 +267,7 @@ def build_finding(
         path=labels[0].span.resolve().path if labels else subject.path,
         labels=labels,
         help=advice,
-        fix=build_fix(prose.fix, labels, remark, subject.anchor, evaluation),
+        fix=mend(prose, labels, remark, subject, evaluation),
         conditions=remark.conditions if remark else (),
         assumptions=tuple(assumptions),
         facts=remark.values if remark else {name: fact.value for name, fact in decisive.items()},
@@ -277,6 +276,17 @@ def build_finding(
         configuration=subject.configuration,
         node=subject.node,
     )
+
+
+def mend(
+    prose: Prose, labels: tuple[Label, ...], remark: Remark | None, subject: Subject, evaluation: Evaluation
+) -> Fix | None:
+    """The fix that the rule's file describes, if it does."""
+    if prose.fix is None:
+        return None
+    from preflight.engine.mend import build_fix
+
+    return build_fix(prose.fix, labels, remark, subject.anchor, evaluation)
 
 
 def remark_labels(remark: Remark) -> tuple[Label, ...]:

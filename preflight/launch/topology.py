@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from preflight.execution import Context
-from preflight.launch.accelerate import read_configuration
 from preflight.launch.command import Command
 from preflight.launch.model import Header, Launcher, Layer, Number, Setting
 from preflight.launch.options import cut, known_prefix, split_text
@@ -39,6 +38,8 @@ def measure(start: Start, command: Command, context: Context) -> Launcher:
     elif kind == "deepspeed":
         numbers = _deepspeed(start, command, options, context)
     elif kind == "accelerate":
+        from preflight.launch.accelerate import read_configuration
+
         stated = read_configuration(options.get("config_file"), command.directory, context.files)
         numbers = _accelerate(options, stated, span)
     elif kind == "msrun":

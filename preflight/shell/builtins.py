@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from preflight.later import later
 from preflight.patterns import pattern
 from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.declare import unset
-from preflight.shell.reading import getopts, mapfile, read
 from preflight.shell.state import Arguments, Element, Flow, Question, State, Variable
-from preflight.shell.tests import decide_words
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
 
@@ -194,6 +193,8 @@ def test(call: Call) -> None:
         words = words[:-1]
     else:
         inner = span.text
+    from preflight.shell.tests import decide_words
+
     verdict = decide_words(call.expansion, words)
     if verdict.wrong and any(not word.text.known for word in words):
         verdict = verdict._replace(wrong=False, outcome=None)
@@ -376,10 +377,10 @@ BUILTINS: dict[str, Builtin] = {
     "return": return_,
     "break": break_,
     "continue": continue_,
-    "read": read,
-    "mapfile": mapfile,
-    "readarray": mapfile,
-    "getopts": getopts,
+    "read": later("preflight.shell.reading", "read"),
+    "mapfile": later("preflight.shell.reading", "mapfile"),
+    "readarray": later("preflight.shell.reading", "mapfile"),
+    "getopts": later("preflight.shell.reading", "getopts"),
     "eval": eval_,
     "source": source,
     ".": source,

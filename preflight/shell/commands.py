@@ -13,7 +13,6 @@ from collections.abc import Callable
 from preflight.patterns import pattern
 from preflight.shell.filters import FILTERS
 from preflight.shell.lexer import unescape
-from preflight.shell.parameters import printf_quote
 from preflight.shell.pieces import EMPTY, assume, forget, rewrite, slice_text
 from preflight.shell.state import Question
 from preflight.source import Refusal
@@ -238,6 +237,8 @@ def _conversion(found: re.Match[str], argument: Text | None, call: Call) -> Text
         return None
     basis = argument if argument is not None else EMPTY
     if letter == "q":
+        from preflight.shell.parameters import printf_quote
+
         return rewrite(printf_quote(value), basis, call.span)
     specification = f"%{flags}{width or ''}{'.' + precision if precision else ''}"
     if letter in "sb":

@@ -11,15 +11,14 @@ import time
 from itertools import islice
 
 from preflight.execution import Condition, Context, Execution
+from preflight.later import later
 from preflight.shell import commands
-from preflight.shell.brackets import decide_range
 from preflight.shell.call import brief
 from preflight.shell.calls import call_function, capture_output, run_source, run_text
 from preflight.shell.ends import UnreadableError
 from preflight.shell.expand import Expansion
 from preflight.shell.joining import BUDGET, SIDE_BY_SIDE, Paths, join, join_groups, settle
 from preflight.shell.knowledge import Atom, learn, recall
-from preflight.shell.loops import run_count, run_for, run_while
 from preflight.shell.memory import Memory
 from preflight.shell.parts import Simple, Token
 from preflight.shell.pattern import compile_pattern, is_cheap
@@ -425,6 +424,8 @@ class Evaluator:
         return states
 
     def conditional(self, statement: Conditional, syntax: Syntax, state: State) -> list[State]:
+        from preflight.shell.brackets import decide_range
+
         expansion = Expansion(self, syntax, state)
         verdict = decide_range(expansion, *statement.inside)
         span = Span(syntax.source, *statement.inside)
@@ -466,9 +467,9 @@ _RUNNERS: dict[type, Any] = {
     Both: Evaluator.both,
     Background: Evaluator.background,
     If: Evaluator.if_,
-    While: run_while,
-    For: run_for,
-    Count: run_count,
+    While: later("preflight.shell.loops", "run_while"),
+    For: later("preflight.shell.loops", "run_for"),
+    Count: later("preflight.shell.loops", "run_count"),
     Case: Evaluator.case,
     Function: Evaluator.function,
     Group: Evaluator.group,

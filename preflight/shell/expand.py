@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterable
 
 from preflight.execution import Word
+from preflight.later import later
 from preflight.shell import lookup
 from preflight.shell.brace import TooManyError, expand_braces
 from preflight.shell.fields import QUOTES, SPECIAL, Fields, Fragment
 from preflight.shell.lists import expand_indirect, expand_list, is_list
-from preflight.shell.numbers import calculate, compute, expand_arithmetic
-from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
 from preflight.shell.parts import Arithmetic, Literal, Open, Parameter, Part, Placeholder, Substitution, Token
 from preflight.shell.pattern import Characters, is_pattern, match_files
 from preflight.shell.pieces import EMPTY, forget, rewrite, route, slice_text
@@ -46,9 +45,9 @@ class Expansion:
         self.routing = False
 
     # What the other modules of expansion do, within reach of whoever holds one.
-    arithmetic = expand_arithmetic
-    compute = compute
-    calculate = calculate
+    arithmetic = later("preflight.shell.numbers", "expand_arithmetic")
+    compute = later("preflight.shell.numbers", "compute")
+    calculate = later("preflight.shell.numbers", "calculate")
 
     # ---------------------------------------------------------------- whole words
 
@@ -404,6 +403,8 @@ class Expansion:
         return [Fragment(made.pieces)]
 
     def change(self, part: Parameter, text: Text, shown: str, span: Span) -> Text:
+        from preflight.shell.parameters import change_letters, remove_affix, substitute, transform
+
         operator = part.operator
         assert part.argument is not None
         start, end = part.argument

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from preflight.shell.arithmetic import Access, Evaluation, InvalidError
+from preflight.later import later
 from preflight.shell.lexer import unescape
 from preflight.shell.operands import (
     Filter,
@@ -20,7 +20,6 @@ from preflight.shell.operands import (
     read_options,
     split_lines,
 )
-from preflight.shell.regular import awk, grep, sed
 
 
 def _ranges(text: str) -> Callable[[int], bool] | None:
@@ -205,6 +204,8 @@ def expr(arguments: list[str], given: str | None, read: Read) -> Result:
 
 
 def _calculate(text: str) -> int | None:
+    from preflight.shell.arithmetic import Access, Evaluation, InvalidError
+
     def refuse(*_: object) -> None:
         raise InvalidError("a name")
 
@@ -288,6 +289,10 @@ def xargs(arguments: list[str], given: str | None, read: Read) -> Result:
     words = given.split()
     return ("".join(w + "\n" for w in words) if "-n" in "".join(arguments) else " ".join(words) + "\n"), 0
 
+
+sed: Filter = later("preflight.shell.regular", "sed")
+grep: Filter = later("preflight.shell.regular", "grep")
+awk: Filter = later("preflight.shell.regular", "awk")
 
 FILTERS: dict[str, Filter] = {
     "cut": cut,

@@ -41,7 +41,7 @@ def compute(expansion: Expansion, start: int, end: int) -> tuple[int | None, lis
     parts: list[Part] = []
     expansion.syntax.lexer.quoted(start, end, parts)
     basis = expansion.single(Token(start, end, tuple(parts)))
-    return expansion.calculate(basis)
+    return calculate(expansion, basis)
 
 
 def calculate(expansion: Expansion, basis: Text) -> tuple[int | None, list[Text]]:

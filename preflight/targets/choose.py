@@ -12,7 +12,6 @@ import os
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files
-from preflight.targets.added import find_added
 from preflight.targets.explain import find_checkout
 from preflight.targets.history import list_releases
 from preflight.targets.naming import find_naming
@@ -91,6 +90,8 @@ def choose_named(text: str, files: Files | None = None) -> Choice:
     """The tables of a name: a release, `all`, or a target that the user added."""
     if text.strip().lower() == "all":
         return Choice(tuple(load_table(name) for name in RELEASES))
+    from preflight.targets.added import find_added
+
     added = find_added(text, files)
     if added is not None:
         return Choice((added,))

@@ -146,4 +146,4 @@ def test_a_format_imports_only_itself(built: Path, form: str) -> None:
 
 def test_a_check_imports_a_bounded_number_of_our_own_modules(built: Path) -> None:
     own = [m for m in list_built(built, "check", "--isolated", "good.sh") if m.startswith("preflight")]
-    assert len(own) < 165
+    assert len(own) < 150

@@ -7,7 +7,6 @@ schedule switches off.
 from __future__ import annotations
 
 from preflight.configuration.model import Value
-from preflight.facts.layout import parse_layout
 from preflight.facts.steps import KEEP, Keep, Reader, Steps
 
 STEPS = Steps()
@@ -38,7 +37,11 @@ def _(at: Reader) -> Value:
 @step("layout_stages", "stages of the layout, by letter", since="0.13")
 def _(at: Reader) -> Value | Keep:
     layout = at.text("pipeline_model_parallel_layout")
-    return KEEP if layout is None else parse_layout(layout)
+    if layout is None:
+        return KEEP
+    from preflight.facts.layout import parse_layout
+
+    return parse_layout(layout)
 
 
 @step(VIRTUAL, "layers of a stage by layers of a virtual stage", before="0.11")

@@ -6,7 +6,6 @@ In: everything before.  Out: the rest of the settings as Megatron uses them afte
 from __future__ import annotations
 
 from preflight.configuration.model import Value
-from preflight.facts.sequences import parse_frequency
 from preflight.facts.steps import KEEP, Keep, Reader, Steps
 
 STEPS = Steps()
@@ -257,7 +256,11 @@ def _read(name: str) -> None:
     @step(name, "a text is a number or a list")
     def _(at: Reader) -> Value | Keep:
         value = at(name)
-        parsed = parse_frequency(value) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return KEEP
+        from preflight.facts.sequences import parse_frequency
+
+        parsed = parse_frequency(value)
         return KEEP if parsed is None else parsed
 
 

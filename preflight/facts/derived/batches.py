@@ -6,7 +6,6 @@ In: batch sizes, the schedule flags.  Out: the number of micro batches at the fi
 from __future__ import annotations
 
 from preflight.configuration.model import Value
-from preflight.facts.sequences import parse_schedule
 from preflight.facts.steps import KEEP, AbsentError, Keep, Reader, Steps
 
 STEPS = Steps()
@@ -66,6 +65,8 @@ def _schedule(at: Reader, index: int) -> Value:
     if text is None:
         return None
     length = at("seq_length")
+    from preflight.facts.sequences import parse_schedule
+
     steps = parse_schedule(text, length if isinstance(length, int) and length > 0 else None)
     return None if steps is None else tuple(entry[index] for entry in steps)
 

@@ -7,7 +7,6 @@ itself would refuse a split there is no vector.
 from __future__ import annotations
 
 from preflight.configuration.model import Value
-from preflight.facts.layout import count_layers
 from preflight.facts.steps import Keep, Reader, Steps
 
 STEPS = Steps()
@@ -131,6 +130,8 @@ def _(at: Reader) -> Value:
     stages, pp = at("layout_stages"), at.number(PP)
     if not isinstance(stages, tuple) or not 0 < pp <= MOST_STAGES or len(stages) % pp:
         return None
+    from preflight.facts.layout import count_layers
+
     return count_layers(tuple(str(stage) for stage in stages), pp)
 
 
