@@ -34,6 +34,7 @@ def build_launch(source: Source, command: Command, start: Start, context: Contex
         closed_environment=command.handed_to is None and (context.closed_environment or command.closed),
         directory=command.directory,
         module=start.module,
+        written=command.written,
         lost={name: pair for name, pair in command.lost.items() if name not in command.environment},
     )
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from preflight.execution import Word
+from preflight.launch.arguments import read_values
 from preflight.launch.containers import Container, read_container
+from preflight.launch.deepspeed import read_deepspeed
 from preflight.launch.mentions import may_set_connections, mentions, speaks_of_blackwell, takes_variables
 from preflight.launch.model import Launch, Number, Setting
-from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_visible
@@ -66,6 +66,11 @@ speaks_of_blackwell | bool | - | whether the script names a GPU of the Blackwell
 rank_per_task | bool | - | whether each task of srun has a RANK of its own; none where the script sets none
 program_words | list[str] | - | words that the program is given, as far as they are known
 starts_elsewhere | bool | - | whether the script starts anything on other nodes: srun, ssh, pdsh, mpirun
+deepspeed_pipeline | bool | - | whether DeepSpeed's pipeline engine trains, which it does unless it is told not to
+deepspeed_zero_stage | int | - | ZeRO stage that DeepSpeed is told
+deepspeed_train_batch | int | samples | global batch in DeepSpeed's configuration
+deepspeed_micro_batch | int | samples | micro batch of a rank in DeepSpeed's configuration
+deepspeed_accumulation | int | steps | steps that DeepSpeed accumulates gradients over
 ray_actor_nodes | int | nodes | nodes for the actors of a program that Ray distributes
 ray_actor_gpus_per_node | int | GPUs | GPUs per node for the actors of a program that Ray distributes
 ray_node_gpus | int | GPUs | GPUs of a node, as a program that Ray distributes is told
@@ -98,6 +103,7 @@ def launch_facts(launch: Launch) -> Mapping[str, Reading]:
     facts.update(_read_scheduler(launch))
     facts.update(_read_surroundings(launch))
     facts.update(_read_ray(launch))
+    facts.update(_read_deepspeed(launch))
     return facts
 
 
@@ -276,7 +282,7 @@ def _read_ray(launch: Launch) -> Mapping[str, Reading]:
     absent = Reading(None, "launcher")
     facts = dict.fromkeys(("ray_actor_nodes", "ray_actor_gpus_per_node", "ray_node_gpus"), absent)
     colocated = Reading(None, "launcher")
-    given = _read_values(launch.argv)
+    given = read_values(launch.argv)
     if "actor_num_gpus_per_node" in given:
         for name, option in (
             ("ray_actor_nodes", "actor_num_nodes"),
@@ -296,10 +302,20 @@ def _read_ray(launch: Launch) -> Mapping[str, Reading]:
     return {**facts, "ray_colocated": colocated}
 
 
-def _read_values(argv: tuple[Word, ...]) -> dict[str, tuple[Text | None, Span]]:
-    found: dict[str, tuple[Text | None, Span]] = {}
-    for word, follower in zip(argv, (*argv[1:], None), strict=False):
-        head = known_prefix(word.text)
-        if head.startswith("--"):
-            found[head[2:].replace("-", "_")] = (follower.text if follower is not None else None, word.span)
-    return found
+def _read_deepspeed(launch: Launch) -> Mapping[str, Reading]:
+    """What DeepSpeed's engine is told, by flags or in the configuration that the script writes."""
+    told = read_deepspeed(launch)
+    place = told.place
+    facts = {
+        f"deepspeed_{name}": Reading(value, "launcher", place, "" if value is None else str(value))
+        for name, value in (
+            ("zero_stage", told.zero_stage),
+            ("train_batch", told.train_batch),
+            ("micro_batch", told.micro_batch),
+            ("accumulation", told.accumulation),
+        )
+    }
+    pipeline = Reading(told.pipeline, "launcher", place)
+    if told.pipeline and launch.open:
+        pipeline = pipeline._replace(value=None, unknown=launch.open[0])
+    return {**facts, "deepspeed_pipeline": pipeline}

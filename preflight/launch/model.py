@@ -107,4 +107,5 @@ class Launch(NamedTuple):
     closed_environment: bool = False
     directory: Text | None = None
     module: bool = False  # the program is a module's name (`python -m`)
+    written: Mapping[str, Text] = {}  # files that the script wrote and a word names
     lost: Mapping[str, tuple[Text, Layer]] = {}  # variables of the script that a wrapper does not hand over

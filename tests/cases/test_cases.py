@@ -27,8 +27,6 @@ WAITING = {
     "launch-local-rank": "an error only where torch's version is known too; a warning until then",
     "verl-default-rollout-tp2": "the settings of another program's dialect are not read yet",
     "verl-vpp-few-microbatches": "the settings of another program's dialect are not read yet",
-    "zero3-with-pipeline-module": "the settings of another program's dialect are not read yet",
-    "ds-batch-mismatch": "the settings of another program's dialect are not read yet",
     "nccl-ifname-missing": "which network interfaces exist is for the node to say",
     "nproc8-on-4gpu-node": "an error on the node, by preflight node; nothing in the script says it",
     "unequal-gpu-nodes": "an error of the fleet, by preflight fleet; nothing in the script says it",
