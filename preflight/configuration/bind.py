@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+LEFT_OPEN = -1
+"""Where Megatron wants a size, other programs take this for one that they find out."""
+
+
 def bind_launch(
     launch: Launch, table: Table, files: Files | None = None, *, assumed: bool = False
 ) -> tuple[Configuration, ...]:
@@ -47,9 +51,10 @@ def bind_launch(
     strange = [fault.flag for fault in reading.faults if fault.kind == "unknown"]
     split = any(SHARES_LAYERS.search(flag) for flag in strange)
     lifted = (names for sign, names in UNEVEN if foreign and any(map(sign.search, strange)))
-    uneven = frozenset[str]().union(*lifted)
+    left = (name for name, bound in reading.parsed.given.items() if foreign and bound.value == LEFT_OPEN)
+    unsettled = reading.rewritten.union(left, *lifted)
     absent = find_absent(reading.table, Absence(opening, foreign, reading.defaults, split))
-    values = Settings(reading.parsed, reading.table, absent, reading.rewritten | uneven)
+    values = Settings(reading.parsed, reading.table, absent, unsettled)
     trains = reading.trains if not reading.origin.fork else None
     return (
         Configuration(

@@ -22,9 +22,13 @@ SIZES = frozenset({"num_attention_heads", "num_query_groups", "hidden_size", "ff
 GRID = frozenset({"tensor_model_parallel_size", "pipeline_model_parallel_size"})
 """What the ranks are shared out by."""
 
+LAYERS = frozenset({"num_layers"})
+"""What is shared out over pipeline stages; DeepSpeed's pipeline has a way of its own."""
+
 UNEVEN = (
     (pattern(r"^--.*unaligned"), SIZES),
     (pattern(r"^--.*disaggregated"), GRID),
+    (pattern(r"^--deepspeed$|^--pp[-_]partition"), LAYERS),
 )
 """Flags of forks that lift what Megatron asks to divide evenly, and the settings that are then up to them."""
 

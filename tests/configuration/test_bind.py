@@ -197,7 +197,11 @@ def test_a_fork_s_launcher_explains_strange_flags() -> None:
 
 
 def test_a_fork_s_flag_may_share_the_layers_out() -> None:
-    for more, known in (("", True), ("--num-layer-list 5,6", False), ("--noop-layers 3", False)):
+    for more, known in (
+        ("", True),
+        ("--num-layer-list 5,6", False),
+        ("--noop-layers 3", False),
+    ):
         values = bind(f"--num-layers 11 --use-npu-kernels {more}", kind="msrun").values
         assert (values["pipeline_model_parallel_layout"].unknown is None) is known
         assert values["pipeline_model_parallel_size"].unknown is None
@@ -335,6 +339,22 @@ def test_a_fork_s_flag_may_give_nodes_parts_of_unequal_size() -> None:
         values = bind(f"{line} {more}", kind="msrun").values
         assert (values["pipeline_model_parallel_size"].unknown is None) is known
         assert values["num_layers"].unknown is None
+
+
+def test_deepspeed_shares_layers_out_in_its_own_way() -> None:
+    line = "--num-layers 30 --hidden-size 64 --pipeline-model-parallel-size 4"
+    for more, known in (("", True), ("--deepspeed", False), ("--pp-partition-method parameters", False)):
+        values = bind(f"{line} --use-npu-kernels {more}", kind="deepspeed").values
+        assert (values["num_layers"].unknown is None) is known
+        assert values["hidden_size"].unknown is None
+
+
+def test_another_program_may_find_out_what_is_minus_one() -> None:
+    line = "--num-layers -1 --hidden-size 64 --tensor-model-parallel-size 2"
+    for program, known in (("pretrain_gpt.py", True), ("evaluate_ours.py", False)):
+        values = bind(line, program).values
+        assert (values["num_layers"].unknown is None) is known
+        assert values["hidden_size"].unknown is None
 
 
 def test_another_program_may_take_a_fraction_where_megatron_wants_a_whole_number() -> None:
