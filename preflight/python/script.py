@@ -151,6 +151,7 @@ class Reading:
         if entry is None:
             return
         path.runs.clear()
+        path.fruits = 0
         path.built.clear()
         path.truncated.clear()
         with contextlib.suppress(
