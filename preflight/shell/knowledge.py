@@ -180,9 +180,11 @@ def replace(state: State, unknown: Unknown, by: Text | None) -> None:
                 state.learn(name, variable._replace(value=items))
         elif variable.value is not None and _holds(variable.value, unknown):
             state.learn(name, variable._replace(value=changed(variable.value)))
-    if unknown.reason == "environment" and unknown.name and unknown.name not in state.variables:
+    if unknown.name is None or unknown.text != f"${unknown.name}":
+        return  # a part of the variable, or something worked out from it: not its value
+    if unknown.reason == "environment" and unknown.name not in state.variables:
         state.learn(unknown.name, Variable(Text(pieces), exported=bool(value)))
-    if unknown.reason == "positional" and unknown.name and unknown.name.isdigit():
+    if unknown.reason == "positional" and unknown.name.isdigit():
         _replace_argument(state, int(unknown.name), Text(pieces), value or "")
 
 

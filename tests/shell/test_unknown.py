@@ -196,3 +196,23 @@ def test_a_list_from_a_file_that_is_not_there_may_have_any_length() -> None:
     text = 'source ours.sh\nKEPT=()\nfor a in "${ALL[@]}"; do [ "$a" = -x ] && continue; KEPT+=("$a"); done\n'
     script = evaluate(text + 'torchrun "${ALL[@]}"\ntorchrun "${KEPT[@]}"')
     assert [shown(e)[1:] for e in launches(script)] == [["?*$ALL"], ["?*${KEPT[@]}"]]
+
+
+@pytest.mark.parametrize(
+    ("test", "variable"),
+    [
+        ("[ ${M%%-*} = llama ]", "$M"),
+        ('[ "${1#--}" = x ]', "$1"),
+        ("[ $((N / 8)) = 4 ]", "$N"),
+        ("[ $((N % 8)) -eq 0 ]", "$N"),
+        ("[[ ${D:0:3} == abc ]]", "$D"),
+        ("[ ${#L} = 3 ]", "$L"),
+        ("(( N == 3 ))", "$N"),
+        ("[ x$P = xy ]", "$P"),
+    ],
+)
+def test_a_test_of_something_worked_out_from_a_variable_does_not_give_its_value(
+    test: str, variable: str
+) -> None:
+    script = evaluate(f'if {test}; then torchrun "{variable}"; fi')
+    assert [shown(e)[1:] for e in launches(script)] == [[f"?{variable}"]]
