@@ -14,6 +14,7 @@ from preflight.launch.containers import Container, read_container
 from preflight.launch.deepspeed import read_deepspeed
 from preflight.launch.mentions import may_set_connections, mentions, speaks_of_blackwell, takes_variables
 from preflight.launch.model import Launch, Number, Setting
+from preflight.launch.overrides import read_trainer
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_visible
@@ -71,6 +72,9 @@ deepspeed_zero_stage | int | - | ZeRO stage that DeepSpeed is told
 deepspeed_train_batch | int | samples | global batch in DeepSpeed's configuration
 deepspeed_micro_batch | int | samples | micro batch of a rank in DeepSpeed's configuration
 deepspeed_accumulation | int | steps | steps that DeepSpeed accumulates gradients over
+verl_gpus | int | GPUs | GPUs that verl's trainer is given
+verl_engine_ranks | int | ranks | ranks of one of verl's rollout engines
+verl_model_ranks | int | ranks | ranks of one copy of verl's actor under Megatron
 ray_actor_nodes | int | nodes | nodes for the actors of a program that Ray distributes
 ray_actor_gpus_per_node | int | GPUs | GPUs per node for the actors of a program that Ray distributes
 ray_node_gpus | int | GPUs | GPUs of a node, as a program that Ray distributes is told
@@ -104,6 +108,7 @@ def launch_facts(launch: Launch) -> Mapping[str, Reading]:
     facts.update(_read_surroundings(launch))
     facts.update(_read_ray(launch))
     facts.update(_read_deepspeed(launch))
+    facts.update(_read_verl(launch))
     return facts
 
 
@@ -319,3 +324,16 @@ def _read_deepspeed(launch: Launch) -> Mapping[str, Reading]:
     if told.pipeline and launch.open:
         pipeline = pipeline._replace(value=None, unknown=launch.open[0])
     return {**facts, "deepspeed_pipeline": pipeline}
+
+
+def _read_verl(launch: Launch) -> Mapping[str, Reading]:
+    """The sizes of verl's actor and rollout."""
+    trainer = read_trainer(launch)
+    return {
+        name: Reading(size.value, "launcher", size.span, str(size.value or ""), size.unknown)
+        for name, size in (
+            ("verl_gpus", trainer.gpus),
+            ("verl_engine_ranks", trainer.engine),
+            ("verl_model_ranks", trainer.model),
+        )
+    }

@@ -121,3 +121,42 @@ def test_what_the_caller_says_of_one_task_is_no_rank_for_all() -> None:
     said = {"SLURM_NODEID": "0"}
     assert fact(inside, "node_rank_per_task", environment=said) == UNKNOWN
     assert fact(outside, "node_rank_per_task", environment=said) is False
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("R.name=vllm trainer.n_gpus_per_node=1", (1, 2, None), id="the engine's default"),
+        pytest.param("R.tensor_model_parallel_size=4", (8, 4, None), id="all others' defaults"),
+        pytest.param("+R.name=hf trainer.nnodes=2", (16, None, None), id="no engine"),
+        pytest.param("R.name=vllm R.data_parallel_size=2", (8, None, None), id="engines in a grid"),
+        pytest.param("A.tensor_model_parallel_size=4 A.context_parallel_size=2", (8, 2, 8), id="the actor"),
+        pytest.param("--config-name=mine A.tensor_model_parallel_size=4", (None, None, None), id="a config"),
+        pytest.param("R.name=vllm trainer.nnodes=$N", (None, 2, None), id="nodes of the caller"),
+        pytest.param('R.name=vllm trainer.nnodes=2 "$@"', (None, None, None), id="an open line"),
+    ],
+)
+def test_sizes_of_verls_trainer(words: str, expected: tuple[int | None, ...]) -> None:
+    text = words.replace("R.", "actor_rollout_ref.rollout.").replace(
+        "A.", "actor_rollout_ref.actor.megatron."
+    )
+    facts = launch_facts(only(f"python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=m {text}"))
+    assert tuple(facts[f"verl_{name}"].value for name in ("gpus", "engine_ranks", "model_ranks")) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param("--deepspeed --zero-stage 3", (True, 3, None), id="flags"),
+        pytest.param("--deepspeed --no-pipeline-parallel --zero-stage 3", (False, 3, None), id="no pipeline"),
+        pytest.param("--zero-stage 3", (False, None, None), id="another engine"),
+        pytest.param("--deepspeed --zero-stage 3 $MORE", (None, 3, None), id="an open line"),
+        pytest.param("--deepspeed --deepspeed_config ds.json --zero-stage 3", (True, 1, 64), id="a file"),
+        pytest.param("--deepspeed --deepspeed_config other.json", (True, None, None), id="no such file"),
+    ],
+)
+def test_what_deepspeeds_engine_is_told(script: str, expected: tuple[bool | int | None, ...]) -> None:
+    written = 'echo \'{"train_batch_size": 64, "zero_optimization": {"stage": 1}}\' > ds.json\n'
+    facts = launch_facts(only(f"{written}deepspeed --num_gpus 8 pretrain_gpt.py --hidden-size 8 {script}"))
+    found = (facts[f"deepspeed_{name}"].value for name in ("pipeline", "zero_stage", "train_batch"))
+    assert tuple(found) == expected
