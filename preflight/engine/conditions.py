@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, relate
 from preflight.engine.tree import Tree, list_names
-from preflight.facts.derive import Facts
 from preflight.facts.model import Fact
 from preflight.record import NamedTuple
 
@@ -77,8 +76,16 @@ class Truths:
         self._known: dict[object, Truth] = {}
         self._asked: list[Part] = []
         self._blocking: dict[tuple[str, ...], Blocking] = {}
-        if earlier is not None and isinstance(facts, Facts) and isinstance(earlier.facts, Facts):
-            changed = facts.list_changes(earlier.facts)
+        if earlier is not None:
+            self._compare(earlier)
+
+    def _compare(self, earlier: Truths) -> None:
+        from preflight.facts.derive import (
+            Facts,  # a check of one script has nothing earlier, and no need of it here
+        )
+
+        if isinstance(self.facts, Facts) and isinstance(earlier.facts, Facts):
+            changed = self.facts.list_changes(earlier.facts)
             if changed is not None:
                 self._adopt(earlier, changed)
 

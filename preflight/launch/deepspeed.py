@@ -6,13 +6,16 @@ In: a launch.  Out: `Engine`.  A configuration that lies elsewhere, or is not kn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from preflight.launch.arguments import read_values
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import name_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Engine(NamedTuple):
