@@ -133,7 +133,7 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
             found.append((settled.launch.conditions, anchored))
         merged = merge_findings(found)
         if language_of(resolved.script.source) == "python":
-            merged = soften(merged, [path for path, _ in found])
+            merged = soften(merged, found)
         findings += merged
         undecided += merge_undecided(waiting, merged)
         if len(releases) > 1:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from preflight.diagnostics import Diagnostic, Undecided
 from preflight.execution import Condition
+from preflight.source import Span
 from preflight.targets.releases import describe_releases
 
 TYPE_CHECKING = False
@@ -96,30 +97,47 @@ def explain(holding: Sequence[Path], everywhere: Sequence[frozenset[Branch]]) ->
     return tuple(needed)
 
 
-def soften(findings: Iterable[Diagnostic], paths: Iterable[Path]) -> list[Diagnostic]:
+def soften(
+    findings: Iterable[Diagnostic], found: Sequence[tuple[Path, Sequence[Diagnostic]]]
+) -> list[Diagnostic]:
     """Errors that only separate choices together bring about are warnings: nobody has to choose them together."""
-    everywhere = [path_of(path) for path in paths]
-    return [
-        each._replace(severity="warning")
-        if each.severity == "error" and combined(each.conditions, everywhere)
-        else each
-        for each in findings
-    ]
+    softened = []
+    for each in findings:
+        if each.severity == "error":
+            key = identity(each)
+            path = next((path for path, there in found if any(identity(d) == key for d in there)), ())
+            if chosen_apart(each, path):
+                each = each._replace(severity="warning")
+        softened.append(each)
+    return softened
 
 
-def combined(needed: Iterable[Condition], everywhere: Sequence[frozenset[Branch]]) -> bool:
-    """Whether two of the branches are chosen apart: each is asked for also where the other is not taken."""
-    branches = [branch_of(condition) for condition in needed]
-    return any(
-        _asked(one, other, everywhere) and _asked(other, one, everywhere)
-        for number, one in enumerate(branches)
-        for other in branches[:number]
+def chosen_apart(diagnostic: Diagnostic, path: Path) -> bool:
+    """Whether two of the places that make a finding stand in branches of their own, none of them inside the other."""
+    spans = [label.span.resolve() for label in diagnostic.labels if not label.hidden]
+    branches = [frozenset(branch_of(c) for c in path if governs(c.span.resolve(), span)) for span in spans]
+    return any(not one <= other and not other <= one for one in branches for other in branches)
+
+
+def governs(test: Span, span: Span) -> bool:
+    """Whether a test of Python's decides over a place: it stands in a branch of the test, or in the same line."""
+    data = test.source.data
+    if test.source is not span.source:
+        return False
+    head, line = data.rfind(b"\n", 0, test.start) + 1, data.rfind(b"\n", 0, span.start) + 1
+    if head >= line:
+        return head == line
+    if not data[head : test.start].strip().startswith((b"if", b"elif")):
+        return False
+    between = [each for each in data[test.end : line].splitlines()[1:] if each.strip()]
+    return _depth(data[line : span.start] + b".") > _depth(data[head : test.start]) and all(
+        _depth(each) > _depth(data[head : test.start]) or each.lstrip().startswith((b"else", b"elif"))
+        for each in between
     )
 
 
-def _asked(one: Branch, other: Branch, everywhere: Sequence[frozenset[Branch]]) -> bool:
-    away, back = (*one[:3], not one[3]), (*other[:3], not other[3])
-    return any(away in path and (other in path or back in path) for path in everywhere)
+def _depth(line: bytes) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def unite(own: Path, more: Path) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from preflight.diagnostics import Diagnostic, Label, Undecided
 from preflight.execution import Condition
-from preflight.source import Source
+from preflight.source import Source, Span
 from preflight.variants import branch_of, explain, merge_findings, merge_undecided, path_of, soften
 
 SOURCE = Source("s.sh", b"0123456789" * 4)
@@ -73,19 +73,49 @@ def test_an_undecided_rule_is_said_once_and_not_where_it_fails() -> None:
     assert merge_undecided([one], [finding("x")._replace(rule="a")]) == []
 
 
+CHOICES = b"""if half:
+    cmd.append("--fp16")
+if brain:
+    cmd.append("--bf16")
+    if wide:
+        cmd.append("--wide")
+else:
+    cmd.append("--fp32")
+cmd.append("--always")
+--bare
+"""
+
+
 @pytest.mark.parametrize(
-    ("needed", "others", "severity"),
+    ("places", "severity"),
     [
-        ((A, B), [(A, NOT_B), (NOT_A, B), (NOT_A, NOT_B)], "warning"),
-        ((A, B), [(A, NOT_B), (NOT_A,)], "error"),
-        ((NOT_A, B), [(NOT_A, NOT_B), (A,)], "error"),
-        ((A,), [(NOT_A,)], "error"),
-        ((), [], "error"),
+        (["--fp16", "--bf16"], "warning"),
+        (["--fp16", "--wide"], "warning"),
+        (["--fp16", "--fp32"], "warning"),
+        (["--bf16", "--wide"], "error"),
+        (["--fp16", "--always"], "error"),
+        (["--bf16", "--bare"], "error"),
+        (["--fp16"], "error"),
     ],
-    ids=["two separate choices", "one inside the other", "the other way of a test", "one choice", "always"],
+    ids=[
+        "two choices",
+        "one of them deeper",
+        "the other way",
+        "one inside the other",
+        "one choice",
+        "behind both",
+        "one place",
+    ],
 )
-def test_an_error_that_two_choices_make_together_is_a_warning(
-    needed: tuple[Condition, ...], others: list[tuple[Condition, ...]], severity: str
-) -> None:
-    (found,) = soften([finding("x")._replace(conditions=needed)], [needed, *others])
+def test_an_error_that_two_choices_make_together_is_a_warning(places: list[str], severity: str) -> None:
+    source = Source("a.py", CHOICES)
+
+    def mark(text: str) -> Span:
+        at = CHOICES.index(text.encode())
+        return source.span(at, at + len(text))
+
+    path = tuple(Condition(mark(name), name, True) for name in ("half", "brain", "wide"))
+    labels = tuple(Label(mark(place), "", primary=not number) for number, place in enumerate(places))
+    diagnostic = finding("x")._replace(labels=labels)
+    (found,) = soften([diagnostic], [(path, [diagnostic])])
     assert found.severity == severity
