@@ -11,10 +11,9 @@ from collections.abc import Mapping
 
 from preflight.launch.arguments import read_values
 from preflight.launch.containers import Container, read_container
-from preflight.launch.deepspeed import read_deepspeed
 from preflight.launch.mentions import may_set_connections, mentions, speaks_of_blackwell, takes_variables
 from preflight.launch.model import Launch, Number, Setting
-from preflight.launch.overrides import read_trainer
+from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_visible
@@ -72,6 +71,7 @@ deepspeed_zero_stage | int | - | ZeRO stage that DeepSpeed is told
 deepspeed_train_batch | int | samples | global batch in DeepSpeed's configuration
 deepspeed_micro_batch | int | samples | micro batch of a rank in DeepSpeed's configuration
 deepspeed_accumulation | int | steps | steps that DeepSpeed accumulates gradients over
+override_model_ranks | int | ranks | ranks of a model by the parallel sizes that overrides give
 verl_gpus | int | GPUs | GPUs that verl's trainer is given
 verl_engine_ranks | int | ranks | ranks of one of verl's rollout engines
 verl_model_ranks | int | ranks | ranks of one copy of verl's actor under Megatron
@@ -108,7 +108,7 @@ def launch_facts(launch: Launch) -> Mapping[str, Reading]:
     facts.update(_read_surroundings(launch))
     facts.update(_read_ray(launch))
     facts.update(_read_deepspeed(launch))
-    facts.update(_read_verl(launch))
+    facts.update(_read_overrides(launch))
     return facts
 
 
@@ -309,31 +309,35 @@ def _read_ray(launch: Launch) -> Mapping[str, Reading]:
 
 def _read_deepspeed(launch: Launch) -> Mapping[str, Reading]:
     """What DeepSpeed's engine is told, by flags or in the configuration that the script writes."""
+    names = ("zero_stage", "train_batch", "micro_batch", "accumulation")
+    if not any(known_prefix(word.text) == "--deepspeed" for word in launch.argv):
+        absent = Reading(None, "launcher")
+        return {
+            **{f"deepspeed_{n}": absent for n in names},
+            "deepspeed_pipeline": absent._replace(value=False),
+        }
+    from preflight.launch.deepspeed import read_deepspeed
+
     told = read_deepspeed(launch)
-    place = told.place
-    facts = {
-        f"deepspeed_{name}": Reading(value, "launcher", place, "" if value is None else str(value))
-        for name, value in (
-            ("zero_stage", told.zero_stage),
-            ("train_batch", told.train_batch),
-            ("micro_batch", told.micro_batch),
-            ("accumulation", told.accumulation),
-        )
-    }
-    pipeline = Reading(told.pipeline, "launcher", place)
+    values = {name: getattr(told, name) for name in names}
+    pipeline = Reading(told.pipeline, "launcher", told.place)
     if told.pipeline and launch.open:
         pipeline = pipeline._replace(value=None, unknown=launch.open[0])
+    facts = {f"deepspeed_{n}": Reading(v, "launcher", told.place, str(v or "")) for n, v in values.items()}
     return {**facts, "deepspeed_pipeline": pipeline}
 
 
-def _read_verl(launch: Launch) -> Mapping[str, Reading]:
-    """The sizes of verl's actor and rollout."""
-    trainer = read_trainer(launch)
+def _read_overrides(launch: Launch) -> Mapping[str, Reading]:
+    """Sizes that Hydra's overrides give: of a model, and of verl's actor and rollout."""
+    names = ("override_model_ranks", "verl_gpus", "verl_engine_ranks", "verl_model_ranks")
+    if not any(
+        "_parallel_size=" in word.text.display() or "verl" in word.text.display() for word in launch.command
+    ):
+        return dict.fromkeys(names, Reading(None, "launcher"))
+    from preflight.launch.overrides import read_model, read_trainer
+
+    sizes = (read_model(launch), *read_trainer(launch))
     return {
         name: Reading(size.value, "launcher", size.span, str(size.value or ""), size.unknown)
-        for name, size in (
-            ("verl_gpus", trainer.gpus),
-            ("verl_engine_ranks", trainer.engine),
-            ("verl_model_ranks", trainer.model),
-        )
+        for name, size in zip(names, sizes, strict=True)
     }

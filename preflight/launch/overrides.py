@@ -18,6 +18,7 @@ from preflight.values import Text, Unknown
 
 _OVERRIDE = pattern(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)")
 _OWN = frozenset({"ppo_trainer", "ppo_megatron_trainer"})
+PARALLEL = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 ACTOR = "actor_rollout_ref.actor.megatron."
 ROLLOUT = "actor_rollout_ref.rollout."
 
@@ -66,12 +67,21 @@ def read_trainer(launch: Launch) -> Trainer:
     plain = not {f"{ROLLOUT}pipeline_model_parallel_size", f"{ROLLOUT}data_parallel_size"} & given.keys()
     engine = plain and given.get(f"{ROLLOUT}name", ("vllm", None))[0] in ("vllm", "sglang")
     megatron = any(key.startswith(ACTOR) for key in given)
-    parallel = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
     return Trainer(
         size(("trainer.n_gpus_per_node", 8), ("trainer.nnodes", 1)),
         size((f"{ROLLOUT}tensor_model_parallel_size", 2)) if engine else Size(),
-        size(*((ACTOR + name, 1) for name in parallel)) if megatron else Size(),
+        size(*((ACTOR + name, 1) for name in PARALLEL)) if megatron else Size(),
     )
+
+
+def read_model(launch: Launch) -> Size:
+    """Ranks of a model by the sizes that are overridden (`model.tensor_model_parallel_size=8`)."""
+    given = read_overrides(launch)
+    named = tuple((f"model.{name}", 1) for name in PARALLEL if f"model.{name}" in given)
+    if not named:
+        return Size()
+    size = _multiply(given, named, None, True)
+    return size._replace(value=None, unknown=launch.open[0]) if launch.open else size
 
 
 def _is_own(name: Text | None, launch: Launch) -> bool:
