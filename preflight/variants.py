@@ -75,7 +75,7 @@ def identity(diagnostic: Diagnostic) -> tuple[object, ...]:
     """What makes findings of two paths the same for a reader."""
     place = None
     if diagnostic.labels:
-        span = diagnostic.labels[0].span
+        span = diagnostic.labels[0].span.resolve()
         place = (span.path, span.start, span.end)
     return (diagnostic.rule, diagnostic.configuration, diagnostic.message, diagnostic.severity, place)
 

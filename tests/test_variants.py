@@ -50,6 +50,18 @@ def test_a_finding_names_the_branches_it_needs(
     assert [(d.message, list(d.conditions)) for d in merged] == expected
 
 
+def test_a_value_that_several_texts_repeat_is_marked_once() -> None:
+    place = SOURCE.span(5, 9)
+    texts = [
+        Source("s.sh", b"--load " * more + b"5678", ((7 * more, 7 * more + 4, place),)) for more in (0, 1)
+    ]
+    found = [
+        finding("x")._replace(labels=(Label(text.span(7 * more, 7 * more + 4), "", primary=True),))
+        for more, text in enumerate(texts)
+    ]
+    assert len(merge_findings([((), found)])) == 1
+
+
 @given(st.data())
 def test_the_named_branches_hold_only_where_the_finding_does(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 4))
