@@ -331,7 +331,7 @@ def _read_overrides(launch: Launch) -> Mapping[str, Reading]:
     """Sizes that Hydra's overrides give: of a model, and of verl's actor and rollout."""
     names = ("override_model_ranks", "verl_gpus", "verl_engine_ranks", "verl_model_ranks")
     if not any(
-        "_parallel_size=" in word.text.display() or "verl" in word.text.display() for word in launch.command
+        "parallel_size" in word.text.display() or "verl" in word.text.display() for word in launch.command
     ):
         return dict.fromkeys(names, Reading(None, "launcher"))
     from preflight.launch.overrides import read_model, read_trainer

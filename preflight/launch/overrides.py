@@ -51,6 +51,12 @@ def read_overrides(launch: Launch) -> dict[str, tuple[str, Span]]:
     return found
 
 
+def read_flags(launch: Launch) -> dict[str, tuple[str, Span]]:
+    """Options with the value behind them; both spellings of a name are one."""
+    values = read_values(launch.argv)
+    return {name: (text.value or "", span) for name, (text, span) in values.items() if text is not None}
+
+
 def read_trainer(launch: Launch) -> Trainer:
     """What verl's trainer is told; nothing where the program is another one."""
     program = known_prefix(launch.program.text) if launch.program is not None else ""
@@ -75,9 +81,12 @@ def read_trainer(launch: Launch) -> Trainer:
 
 
 def read_model(launch: Launch) -> Size:
-    """Ranks of a model by the sizes that are overridden (`model.tensor_model_parallel_size=8`)."""
-    given = read_overrides(launch)
-    named = tuple((f"model.{name}", 1) for name in PARALLEL if f"model.{name}" in given)
+    """Ranks of a model by the sizes that overrides (`model.tensor_model_parallel_size=8`) or flags of ms-swift give."""
+    if launch.launcher.kind == "megatron":
+        prefix, given = "", read_flags(launch)
+    else:
+        prefix, given = "model.", read_overrides(launch)
+    named = tuple((prefix + name, 1) for name in PARALLEL if prefix + name in given)
     if not named:
         return Size()
     size = _multiply(given, named, None, True)
