@@ -106,7 +106,8 @@ class CodeConfiguration(NamedTuple):
     `name` is the callee or the root of the assignments; `settings` maps a field's name to its text.  `open`
     says that parts of it could not be followed, so that an absent field is unknown.  `paths` says by the field's
     name how it is reached from the root (`model.num_layers`).  `strict`: the class is Megatron's own, which checks the
-    fields as they are given; what others derive from it may adjust them first.
+    fields as they are given; what others derive from it may adjust them first.  `changed`: fields of such an object
+    were set after it was made, so that nothing checked them.
     """
 
     name: str
@@ -116,6 +117,7 @@ class CodeConfiguration(NamedTuple):
     conditions: tuple[Condition, ...]
     paths: Mapping[str, str] = {}
     strict: bool = False
+    changed: bool = False
 
 
 class Script(NamedTuple):

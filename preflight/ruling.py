@@ -186,9 +186,12 @@ def run_one(
     if launch.configuration is None:
         return run_rules(request.rules, subject, rules, earlier)
     outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules), earlier)
-    if not TEST_FILE.search(launch.source.path):
-        return outcome
-    return outcome._replace(findings=tuple(each for each in outcome.findings if _shows_in_a_test(each)))
+    findings = outcome.findings
+    if TEST_FILE.search(launch.source.path):
+        findings = tuple(each for each in findings if _shows_in_a_test(each))
+    if launch.configuration.changed:
+        findings = tuple(each for each in findings if each.severity != "error" or each.fails_at != "start")
+    return outcome._replace(findings=findings)
 
 
 def _shows_in_a_test(finding: Diagnostic) -> bool:

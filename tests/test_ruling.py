@@ -51,6 +51,13 @@ def test_what_counts_for_settings_in_code(
     assert errors(tmp_path, name, place, more) == expected
 
 
+def test_what_is_set_after_the_class_has_checked_is_not_refused(tmp_path: Path) -> None:
+    kept = errors(tmp_path, "kept.py", "megatron.core.transformer", "tensor_model_parallel_size=3")
+    later = "sequence_parallel=False)\nconfig.tensor_model_parallel_size = 3\nprint(config"
+    assert "heads-not-divisible-by-tp" in kept
+    assert "heads-not-divisible-by-tp" not in errors(tmp_path, "set.py", "megatron.core.transformer", later)
+
+
 BRANCHES = """
 if [ -n "$NAMED" ]; then MORE="--seed 1"; fi
 torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --num-layers 9 $MORE

@@ -275,6 +275,7 @@ def set_attribute(receiver: Value, name: str, value: Value, span: Span, frame: F
                 return
         receiver.attributes[name] = value
         receiver.spans[name] = span
+        receiver.changed = receiver.changed or receiver.strict
         root = receiver
         while root.parent is not None and root.parent.cls is None:
             root = root.parent

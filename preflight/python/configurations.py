@@ -84,7 +84,8 @@ def describe(
         tuple(dict.fromkeys(unknowns)),
         tuple(path.conditions),
         places,
-        instance.strict,
+        instance.strict and not instance.changed,
+        instance.changed,
     )
 
 

@@ -285,9 +285,10 @@ class Instance(Value):
 
     `name` is the class or the callee.  `rest` says that attributes which are not listed may be there; `parent` is
     the object whose attribute this one was read as.  `strict`: of one of Megatron's own classes.
+    `changed`: one of those got a field set after it was made.
     """
 
-    __slots__ = ("attributes", "built", "cls", "name", "parent", "rest", "span", "spans", "strict")
+    __slots__ = ("attributes", "built", "changed", "cls", "name", "parent", "rest", "span", "spans", "strict")
 
     def __init__(self, name: str, cls: Class | None, span: Span, rest: Missing | None = None) -> None:
         self.name = name
@@ -298,6 +299,7 @@ class Instance(Value):
         self.spans: dict[str, Span] = {}
         self.built = False
         self.strict = False
+        self.changed = False
         self.parent: Instance | None = None
 
 

@@ -139,7 +139,7 @@ def _copied(value: Value, memory: dict[int, Value], shallow: bool) -> Value:
         return table
     if isinstance(value, Instance) and not (value.cls is not None and value.cls.enumeration):
         made = Instance(value.name, value.cls, value.span, value.rest)
-        made.built, made.strict = value.built, value.strict
+        made.built, made.strict, made.changed = value.built, value.strict, value.changed
         memory[id(value)] = made
         made.spans.update(value.spans)
         for key, item in value.attributes.items():
