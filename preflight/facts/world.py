@@ -14,7 +14,8 @@ from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.facts.origins import describe_environment
 from preflight.facts.surroundings import Surroundings
 from preflight.launch.model import Number
-from preflight.targets.origin import ACCELERATORS
+from preflight.targets.history import list_releases
+from preflight.targets.origin import ACCELERATORS, list_flags
 from preflight.targets.releases import TE_VERSIONS, UNPINNED_TE
 from preflight.values import Reason, Unknown
 
@@ -62,6 +63,9 @@ def _count(name: str, number: Number, option: int | None, remedy: str) -> Fact:
 def find_world(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
     """The number of ranks: the launcher's, else nodes x processes, else WORLD_SIZE."""
     launcher = configuration.launch.launcher
+    own = find_own_world(configuration)
+    if own is not None:
+        return own
     stated = describe_number("world_size", launcher.world_size)
     if stated.known and stated.value is not None:
         return stated
@@ -85,6 +89,13 @@ def find_world(configuration: Configuration, surroundings: Surroundings, given: 
             return Fact("world_size", 1, "default")
     blocked = nodes.blocked_by or processes.blocked_by
     return Fact("world_size", None, "launcher", blocked_by=blocked) if blocked else _ask("world_size")
+
+
+def find_own_world(configuration: Configuration) -> Fact | None:
+    """Unknown, where a flag that is a fork's own names a world size: it may play more ranks than run."""
+    flags = (flag for flag in list_flags(configuration.launch) if "world-size" in flag)
+    flag = next((flag for flag in flags if not list_releases(flag)), None)
+    return _unknown("world_size", "program", flag) if flag is not None else None
 
 
 def _ask(name: str) -> Fact:

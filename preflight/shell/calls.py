@@ -103,7 +103,9 @@ def call_function(evaluator: Evaluator, body: tuple[Function, Syntax], call: Cal
     evaluator.calls += 1
     try:
         if evaluator.calls > MAXIMUM_CALLS:
-            evaluator.truncate("branches", f"{function.name} calls itself without end")
+            again = any(name == function.name for name, _ in state.stack)
+            how = "calls itself without end" if again else "is called from too many others"
+            evaluator.truncate("branches", f"{function.name} {how}")
             state.flow = Flow("never")
             return [state]
         outer = state.arguments, len(state.locals), state.stack
@@ -145,7 +147,9 @@ def run_source(
     evaluator.calls += 1
     try:
         if evaluator.calls > MAXIMUM_CALLS:
-            evaluator.truncate("branches", f"{found.path} sources itself without end")
+            again = any(path == found.path for _, path in state.stack)
+            how = "sources itself without end" if again else "is sourced from too many others"
+            evaluator.truncate("branches", f"{found.path} {how}")
             state.flow = Flow("never")
             return [state]
         outer, stack = state.arguments, state.stack

@@ -199,3 +199,12 @@ def test_numbers_that_would_work() -> None:
         assert tp * pp * cp * dp == 96
         assert 30 % tp == 0
         assert 30 % pp == 0
+
+
+def test_a_fork_that_plays_a_world_does_not_have_the_launcher_s() -> None:
+    plain = derive_facts(
+        bind("--tensor-model-parallel-size 2 --log-world-size-to-tensorboard"), Surroundings()
+    )
+    played = derive_facts(bind("--tensor-model-parallel-size 2 --fake-world-size 64"), Surroundings())
+    assert plain["world_size"].known
+    assert not played["world_size"].known

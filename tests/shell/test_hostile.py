@@ -29,6 +29,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "a function that calls itself": ("f() { f; }; f; torchrun x", "calls itself without end"),
     "two functions that call each other": ("f() { g; }; g() { f; }; f", "calls itself without end"),
+    "a long chain of functions": (
+        "".join(f"f{i}() {{ f{i + 1}; }}\n" for i in range(60)) + "f60() { torchrun x; }\nf0",
+        "is called from too many others",
+    ),
     "a bomb of functions": ("f() { f | f & }; f", ""),
     "an eval that evals itself": ('x=\'eval "$x"\'; eval "$x"', ""),
     "an eval that doubles its text": ('x=\'eval "$x$x"\'; eval "$x"; torchrun x', ""),
