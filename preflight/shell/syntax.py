@@ -111,7 +111,8 @@ class Syntax:
         single = self._single(start, end, data)
         if single is not None:
             return single
-        plain = b"<<" not in data and not NEGATED_GROUP.search(data) and not TEMPLATE.search(data)
+        plain = b"<" not in data or (b"<<" not in data and not TEMPLATE.search(data))
+        plain = plain and not NEGATED_GROUP.search(data)
         masked = data if plain else mask(self.lexer, start, end, words=False)
         root = load_parser().parse(masked).root_node
         if root.has_error:

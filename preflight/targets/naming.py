@@ -39,8 +39,8 @@ _DATE = lazy_pattern(r"[Mm]egatron[-_](?:[Ll][Mm][-_])?(2[3-9][01]\d[0-3]\d)(?!\
 def find_naming(launch: Launch) -> tuple[str, str] | None:
     """The release that a path names, and the name; the first of PYTHONPATH, the program and its directory."""
     for path in list_paths(launch):
-        for pattern in (_VERSION, _DATE):
-            match = pattern.search(path)
+        for pattern, sign in ((_VERSION, "core"), (_DATE, "egatron")):
+            match = pattern.search(path) if sign in path else None
             if match is None:
                 continue
             release = find_release(match[1]) if pattern is _VERSION else find_dated(int(match[1]))
