@@ -25,7 +25,7 @@ from preflight.python.objects import (
     settled,
 )
 from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Path, RaisedError
-from preflight.python.signs import builds_settings, starts_training
+from preflight.python.signs import is_likely
 from preflight.python.syntax import Tree, parse
 from preflight.source import Refusal, Span
 from preflight.values import Unknown
@@ -64,7 +64,7 @@ class Library:
 
     def affords(self, data: bytes) -> bool:
         """Whether a module may be parsed."""
-        if self.allowance is None or starts_training(data) or builds_settings(data):
+        if self.allowance is None or is_likely(data):
             return True
         self.allowance -= len(data)
         self.refused = self.refused or self.allowance < 0

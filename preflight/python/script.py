@@ -30,7 +30,7 @@ from preflight.python.outline import Definition, Outline, outline
 from preflight.python.plan import Plan
 from preflight.python.promise import depends_on_imports, leads_to_training
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
-from preflight.python.signs import starts_programs, starts_training
+from preflight.python.signs import is_likely, starts_programs
 from preflight.python.syntax import Tree, deep_recursion, parse
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -53,11 +53,14 @@ FRUITLESS_PATHS = 4
 MAXIMUM_ENTRIES = 150
 """Functions that are followed on their own."""
 
-FUEL = 320_000
+FUEL = 280_000
 """Steps for a file, all paths together."""
 
-SMALLEST_LOOK = 2_500
+SMALLEST_LOOK = 1_000
 """Steps for a first look at a short file."""
+
+SECOND_LOOK = 10_000
+"""Steps for a look at a short file with what it imports."""
 
 ENTRY_FUEL = 150_000
 """Steps for one entry."""
@@ -107,11 +110,12 @@ class Reading:
         plan = Plan()
         spent = 0
         before_all = self.count
+        limit = min(ENTRY_FUEL, max(self.left // 2, LEAST_FUEL))
         patience = max(FRUITLESS_FUEL - self.wasted, LEAST_FUEL)
         for number in range(MAXIMUM_PATHS):
             if number >= FRUITLESS_PATHS and self.count == before_all:
                 return False
-            before = min(self.left, ENTRY_FUEL - spent)
+            before = min(self.left, limit - spent)
             allowed = before if self.count > before_all else min(before, max(patience - spent, 0))
             fuel = Fuel(allowed, before - allowed)
             path = Path(
@@ -122,14 +126,14 @@ class Reading:
                 self._walk(path, entry)
             except (ExhaustedError, RecursionError):
                 self.truncated[Unknown("branches", "too many steps")] = None
-                spent = ENTRY_FUEL
+                spent = limit
             used = before - max(fuel.left, 0) - fuel.reserve
             spent += used
             self.left -= used
             found = self._keep(path, entry)
             if self.looked or not plan.advance(found):
                 return True
-            if spent >= ENTRY_FUEL or self.left <= 0:
+            if spent >= limit or self.left <= 0:
                 return False
         return False
 
@@ -207,15 +211,15 @@ def read(
 def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading]) -> Reading:
     """Follow the file: by itself first, and with what it imports as far as that can lead to a launch."""
     size = len(tree.source.data)
-    reading = begin(Library(closed=True), max(SMALLEST_LOOK, size // 4))
+    reading = begin(Library(closed=True), max(SMALLEST_LOOK, size // 6))
     _follow_all(reading, overview)
     if not reading.count:
-        cut_short = reading.left <= 0 and starts_training(tree.source.data)
+        cut_short = reading.left <= 0 and is_likely(tree.source.data)
         if not (cut_short or reading.depends or leads_to_training(reading.library, reading.context)):
             return reading
-        reading = begin(Library(allowance=size), FUEL)
+        reading = begin(Library(allowance=size), max(SECOND_LOOK, size))
         _follow_all(reading, overview)
-        if not reading.count or not reading.library.refused:
+        if not reading.count or not (reading.library.refused or reading.left <= 0):
             return reading
     reading = begin(Library(), FUEL)
     _follow_all(reading, overview)

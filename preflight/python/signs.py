@@ -82,6 +82,11 @@ def starts_training(data: bytes) -> bool:
     return _STARTERS.search(data) is not None and _TRAINING.search(data) is not None
 
 
+def is_likely(data: bytes) -> bool:
+    """Whether a text starts training or builds a configuration, rather than naming what they need."""
+    return starts_training(data) or builds_settings(data)
+
+
 def builds_settings(data: bytes) -> bool:
     """Whether a configuration may be built by code."""
     return _SETTINGS.search(data) is not None and _FIELDS.search(data) is not None
