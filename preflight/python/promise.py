@@ -12,6 +12,8 @@ import os
 
 from preflight.execution import Context
 from preflight.python.modules import Library
+from preflight.python.objects import Instance
+from preflight.python.outline import SIZES
 from preflight.python.scope import Path
 from preflight.python.signs import starts_training
 from preflight.source import Refusal
@@ -25,8 +27,23 @@ def depends_on_imports(path: Path) -> bool:
     blocked = path.library.blocked
     if path.obscure and blocked:
         return True
+    return bool(_built_from_imports(path))
+
+
+def completes_imports(path: Path) -> bool:
+    """Whether a path sets several sizes of what an import gave: a recipe with a few fields of one's own."""
+    return any(len(_names_below(instance) & SIZES) > 1 for instance in _built_from_imports(path))
+
+
+def _built_from_imports(path: Path) -> list[Instance]:
+    blocked = path.library.blocked
     names = {part for name, attribute in blocked for part in (name.rpartition(".")[2], attribute)}
-    return any(not names.isdisjoint(instance.name.split(".")) for instance in path.built)
+    return [instance for instance in path.built if not names.isdisjoint(instance.name.split("."))]
+
+
+def _names_below(instance: Instance) -> set[str]:
+    inner = (value for value in instance.attributes.values() if isinstance(value, Instance))
+    return {*instance.attributes, *(name for value in inner for name in value.attributes)}
 
 
 def leads_to_training(library: Library, context: Context) -> bool:

@@ -28,7 +28,7 @@ from preflight.python.objects import (
 from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
 from preflight.python.plan import Plan
-from preflight.python.promise import depends_on_imports, leads_to_training
+from preflight.python.promise import completes_imports, depends_on_imports, leads_to_training
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import is_likely, starts_programs
 from preflight.python.syntax import Tree, deep_recursion, parse
@@ -174,7 +174,7 @@ class Reading:
         self.truncated.update(dict.fromkeys(path.truncated))
         self.entered |= path.entered
         self.withheld = self.withheld or path.withheld
-        self.fruits += path.fruits
+        self.fruits += path.fruits + completes_imports(path)
         self.depends = self.depends or depends_on_imports(path)
         return {*(_words_key(run.execution) for run in path.runs), *map(_settings_key, built)}
 

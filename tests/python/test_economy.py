@@ -253,3 +253,17 @@ def test_stretches_of_a_text_come_in_one_pass_as_one_by_one() -> None:
     ranges = [(0, 2), (2, 2), (3, 4), (3, 6), (6, 7), (9, 9)]
     assert cuts(text, ranges) == [cut(text, start, stop) for start, stop in ranges]
     assert [part.display() for part in cuts(text, ranges)] == ["ab", "", "$X", "$X e", "f", ""]
+
+
+def test_a_long_recipe_that_is_completed_is_read(tmp_path: Path) -> None:
+    (tmp_path / "recipes.py").write_text(
+        "from base import Container\ndef recipe():\n    config = Container()\n"
+        "    config.model.pipeline_model_parallel_size = 2\n    config.model.num_layers = 4\n    return config\n"
+    )
+    (tmp_path / "recipe.py").write_text("from recipes import recipe\n" + "# filler\n" * 400)
+    text = (
+        "from recipe import recipe\nconfig = recipe()\nconfig.train.global_batch_size = 8\n"
+        "config.train.micro_batch_size = 1\nconfig.train.train_iters = 5\n"
+    )
+    (found,) = read_text(text, folder=tmp_path).configurations
+    assert found.settings["pipeline_model_parallel_size"].text.value == "2"
