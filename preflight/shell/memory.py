@@ -33,15 +33,20 @@ class Memory:
         self.nodes: list[object] = []
         self.options: dict[frozenset[str], frozenset[str]] = {}
 
+    def reads(self, node: Simple | Assignment, syntax: Syntax) -> tuple[str, ...] | None:
+        """The variables that the words of a node read, where that is all that they do."""
+        key = id(node)
+        if key not in self.names:
+            self.names[key] = names_read(node, syntax)
+            self.nodes.append(node)
+        return self.names[key]
+
     def recall(self, node: Simple | Assignment, syntax: Syntax, state: State, make: Callable[[], Any]) -> Any:
         """The result of `make` for this node, from memory where nothing that it reads has changed."""
         if not state.forks:
             return make()
         key = id(node)
-        if key not in self.names:
-            self.names[key] = names_read(node, syntax)
-            self.nodes.append(node)
-        names = self.names[key]
+        names = self.reads(node, syntax)
         if names is None:
             return make()
         variables = state.variables

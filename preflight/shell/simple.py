@@ -59,6 +59,9 @@ def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: St
         declare(expansion, command)
         state.status = 0
         return [state]
+    if isinstance(first, Token) and first.plain == "echo" and is_idle(evaluator, command, syntax, state):
+        state.status = 0
+        return [state]
     tokens = [argument for argument in command.arguments if isinstance(argument, Token)]
     words: list[Word] = evaluator.memory.recall(command, syntax, state, lambda: expansion.words(tokens))
     if not words:
@@ -78,6 +81,18 @@ def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: St
             state.question = Question(span, brief(span.text))
         return [state]
     return dispatch(evaluator, command, expansion, words)
+
+
+def is_idle(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> bool:
+    """Whether an `echo` changes nothing: nobody keeps what it prints, and its words have no effects of their own."""
+    return (
+        state.output is None
+        and not command.redirects
+        and not command.assignments
+        and "u" not in state.options
+        and "echo" not in state.functions
+        and evaluator.memory.reads(command, syntax) is not None
+    )
 
 
 def dispatch(evaluator: Evaluator, command: Simple, expansion: Expansion, words: list[Word]) -> list[State]:

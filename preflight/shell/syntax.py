@@ -95,6 +95,8 @@ class Syntax:
         self.source = source
         self.lexer = Lexer(source, unknowns)
         self._blocks: dict[tuple[int, int], Block] = {}
+        self.summaries: dict[int, tuple[object, tuple[frozenset[str], frozenset[str]]]] = {}
+        """What nodes assign and run (see `assigned`), by their identity."""
 
     def block(self, start: int, end: int) -> Block:
         """The statements in a range: the whole source, or the inside of a substitution."""
