@@ -66,11 +66,11 @@ class Absent:
         absence, name, value = self.absence, bound.destination, bound.value
         if value is None and name in absence.defaults:
             value = absence.defaults[name]
+        if self.rest is not None and option.action in SWITCHES:
+            return Bound(name, bound.value, "default", self.rest)
         unknown = Unknown("program", option.strings[0]) if absence.fills_in(name) else None
         if absence.opening is None:
             return Bound(name, value, "default", unknown)
-        if option.action in SWITCHES:
-            return Bound(name, bound.value, "default", self.rest)
         assumed = (Assumption(option.strings[0], show(value), absence.opening.span),)
         return Bound(name, value, "default", unknown, (), assumed)
 

@@ -171,6 +171,21 @@ class Settings(Mapping[str, Bound]):
             return bound._replace(unknown=Unknown("program", self.table.destinations[name].strings[0]))
         return bound
 
+    def list_changes(self, earlier: Settings) -> set[str] | None:
+        """The settings that are others than earlier; None where more differs than what flags give."""
+        if (
+            self.absent is not earlier.absent
+            or self.elsewhere is not None
+            or earlier.elsewhere is not None
+            or self.rewritten != earlier.rewritten
+        ):
+            return None
+        return {
+            name
+            for name in self.given.keys() | earlier.given.keys()
+            if differs(self.get(name), earlier.get(name))
+        }
+
     def _comes_from_file(self, bound: Bound) -> bool:
         """Whether a file, not the command line, says what a setting is."""
         if self.elsewhere is None:
@@ -193,6 +208,18 @@ class Settings(Mapping[str, Bound]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def differs(one: Bound | None, two: Bound | None) -> bool:
+    """Whether two settings say something else, wherever they were said."""
+    if one is None or two is None:
+        return one is not two
+    return one is not two and (
+        one.value != two.value
+        or type(one.value) is not type(two.value)
+        or one.unknown != two.unknown
+        or one.given != two.given
+    )
 
 
 class Elsewhere(NamedTuple):

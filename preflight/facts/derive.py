@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from preflight.configuration.bind import Settings
 from preflight.configuration.model import Configuration, Value
 from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.derived import DERIVATIONS
@@ -112,7 +113,17 @@ class Facts(Mapping[str, Fact]):
         if self.steps is not earlier.steps or not alike:
             return None
         self._looked_at = earlier._looked_at | earlier._first.keys()
-        changed = {name for name in self._looked_at if self._differs(earlier, name)}
+        one, two = self.configuration.values, earlier.configuration.values
+        settings = one.list_changes(two) if isinstance(one, Settings) and isinstance(two, Settings) else None
+        changed = {
+            name
+            for name in self._looked_at
+            if (
+                name in settings
+                if settings is not None and name in one
+                else not same_value(earlier.first(name), self.first(name))
+            )
+        }
         for name, reads in earlier._reads.items():
             self._reads.setdefault(name, set()).update(reads)
         waiting = [(name, reads) for name, reads in self._reads.items() if name not in changed]
@@ -121,15 +132,6 @@ class Facts(Mapping[str, Fact]):
             size = len(changed)
             changed.update([name for name, reads in waiting if not changed.isdisjoint(reads)])
         return changed
-
-    def _differs(self, earlier: Facts, name: str) -> bool:
-        """Whether a fact before any step differs; where flags give both, that shows without their facts."""
-        one, two = earlier.configuration.values.get(name), self.configuration.values.get(name)
-        if one is None or two is None:
-            return not same_value(earlier.first(name), self.first(name))
-        return one is not two and (
-            one.value != two.value or type(one.value) is not type(two.value) or one.unknown != two.unknown
-        )
 
     def take(self, number: int, step: Step) -> Fact:
         """Run one step."""

@@ -18,6 +18,8 @@ _ELSEWHERE = pattern(
     rb"|(?:^|[\s;&|({])(?:source|\.)\s+(?!\S*/activate\b)\S"
 )
 _BLACKWELL = pattern(rb"(?i)\bg?b[23]00|blackwell|nvl72|\bsm_?100|\bdgx[-_ ]?b")
+_SIGNS = (b"b200", b"b300", b"blackwell", b"nvl72", b"sm_100", b"sm100", b"dgx")
+"""One of these is in every text that the pattern finds, and looking for them costs next to nothing."""
 
 
 def may_set_connections(launch: Launch) -> bool:
@@ -42,7 +44,8 @@ def takes_variables(launch: Launch) -> bool:
 
 def speaks_of_blackwell(launch: Launch) -> bool:
     """Whether the script names a GPU of the Blackwell generation."""
-    return mentions(_BLACKWELL, launch.source.data)
+    data = launch.source.data.lower()
+    return any(sign in data for sign in _SIGNS) and mentions(_BLACKWELL, launch.source.data)
 
 
 @lru_cache(maxsize=64)

@@ -197,8 +197,7 @@ class Remarks:
         text = b"\n".join(source.data for source, _ in self.sources)
         if b"${!" in re.sub(rb"\$\{!\w+\[", b"", text):
             return
-        used = _used_names(text)
-        unused = [name for name in assigned if name.encode() not in used]
+        unused = _unused_names(assigned, text)
         for name, notes in self.unsure.items():
             nearest = "" if name in assigned else _nearest(name, unused)
             if nearest:
@@ -221,8 +220,11 @@ class Remarks:
 def _assignments(node: object, depth: int) -> Iterable[Assignment]:
     if isinstance(node, Assignment):
         yield node
-    elif isinstance(node, Simple) and node.arguments and node.assignments:
-        return
+    elif isinstance(node, Simple):
+        if not node.arguments or not node.assignments:
+            for part in (*node.assignments, *node.arguments):
+                if isinstance(part, Assignment):
+                    yield part
     elif isinstance(node, tuple) and depth < 60 and not isinstance(node, Token):
         for part in node:
             if isinstance(part, tuple):
@@ -241,6 +243,14 @@ def _flags(source: Source, assignment: Assignment) -> list[str]:
     return re.findall(r"(?:^|\s)(--[a-z][\w-]*)", value) if re.match(r"--[a-z]", value) else []
 
 
+def _unused_names(assigned: Iterable[str], text: bytes) -> list[str]:
+    """Names that stand nowhere but on the left side of an assignment."""
+    expanded = set(_EXPANDED.findall(text))
+    unused = [name for name in assigned if name.encode() not in expanded]
+    used = _used_names(text) if unused else set()
+    return [name for name in unused if name.encode() not in used]
+
+
 def _used_names(text: bytes) -> set[bytes]:
     """Names that stand anywhere but on the left side of an assignment."""
     used: set[bytes] = set()
@@ -257,6 +267,7 @@ def _used_names(text: bytes) -> set[bytes]:
     return used
 
 
+_EXPANDED = pattern(rb"\$\{?[#!]?([A-Za-z_]\w*)")
 _NAMES = pattern(rb"(?<![\w-])([A-Za-z_]\w*)(?![\w-])((?:\[[^\]\n]*\])?\+?=)?")
 _EXPORTED = pattern(rb"\s*(?:export|declare\s+-\w*x)")
 
