@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from preflight.budget import Budget
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Severity
 from preflight.engine.rule import RuleSet
@@ -19,6 +20,7 @@ from preflight.facts.surroundings import Surroundings
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
 from preflight.source import Files, Source, Span
+from preflight.values import Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ def make_context(path: str, request: Request) -> Context:
         arguments={0: path, **request.arguments},
         closed_arguments=request.closed_arguments,
         source_paths=request.source_paths,
+        budget=Budget(),
     )
 
 
@@ -161,6 +164,9 @@ def resolve(source: Source, request: Request) -> Resolved | None:
     from preflight.launch.find import find_launches
 
     launches = find_launches(script, context, read_shell=read_shell, read_python=read_python)
+    if context.budget is not None and context.budget.spent and not script.truncated:
+        inside = Unknown("branches", "too many paths or loops in the scripts that it runs")
+        script = script._replace(truncated=(inside,))
     settled = []
     notes: dict[str, None] = {}
     known: dict[object, tuple[tuple[Configuration, Mapping[str, Fact]], ...]] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from preflight.budget import Budget
 from preflight.record import NamedTuple
 from preflight.source import Files, Source, Span
 from preflight.values import Text, Unknown
@@ -21,7 +22,7 @@ class Context(NamedTuple):
     `environment` replaces assumptions.  `closed_environment`: a variable that neither the script nor
     `environment` sets is known to be unset.  `strict_environment`: defaults (`${TP:-8}`) are not assumed.
     `arguments` are positional arguments by number (0 is the script as typed); `closed_arguments`: those not
-    given are known to be unset.
+    given are known to be unset.  `budget` is shared by all scripts that are followed from one file.
     """
 
     files: Files
@@ -31,6 +32,7 @@ class Context(NamedTuple):
     arguments: Mapping[int, str] = {}
     closed_arguments: bool = False
     source_paths: tuple[str, ...] = ()
+    budget: Budget | None = None
 
 
 class Condition(NamedTuple):

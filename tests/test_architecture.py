@@ -11,7 +11,7 @@ import preflight
 
 PACKAGE = Path(preflight.__file__).parent
 STAGES = (
-    ("record", "patterns", "constants", "later"),
+    ("record", "patterns", "constants", "later", "budget"),
     ("source",),
     ("values",),
     ("execution",),

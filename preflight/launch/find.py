@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+from preflight.budget import Budget
 from preflight.execution import Context, Script, Word
 from preflight.launch.build import build_code_launch, build_launch, build_unknown_launch
 from preflight.launch.command import Command, begin_command
@@ -39,9 +40,6 @@ MAXIMUM_SCRIPTS = 64
 """How many of them, in one script."""
 MAXIMUM_TEXT = 80_000
 """How many bytes of them; a script that is called twice counts twice."""
-
-MAXIMUM_EXHAUSTED = 2
-"""How many of them may run out of fuel before no more are followed."""
 
 ReadShell = Callable[..., Script]
 ReadPython = Callable[..., Script]
@@ -74,11 +72,11 @@ class _Search:
         self, source: Source, context: Context, read_shell: ReadShell, read_python: ReadPython
     ) -> None:
         self.source = source
-        self.context = context
+        self.budget = context.budget or Budget()
+        self.context = context._replace(budget=self.budget)
         self.read_shell = read_shell
         self.read_python = read_python
         self.known: dict[Any, _Inner] = {}
-        self.exhausted = 0
         self.read = 0
         self.stack: list[str] = [os.path.realpath(source.path)]
 
@@ -271,11 +269,12 @@ class _Search:
     def run(self, command: Command, subscript: Subscript, header: Header | None) -> Iterator[Launch]:
         if command.depth >= MAXIMUM_DEPTH:
             return
-        key = (subscript.source.data, subscript.name, tuple(command.environment.items()))
+        environment = tuple(command.environment.items())
+        key = (subscript.source.data, subscript.name, subscript.premises, environment)
         inner = self.known.get(key)
         if inner is None:
-            spent = len(self.known) >= MAXIMUM_SCRIPTS or self.exhausted >= MAXIMUM_EXHAUSTED
-            if spent or self.read >= MAXIMUM_TEXT:
+            many = len(self.known) >= MAXIMUM_SCRIPTS or self.read >= MAXIMUM_TEXT
+            if many or self.budget.spent:
                 return
             self.read += len(subscript.source.data)
             script = self.read_shell(
@@ -285,7 +284,6 @@ class _Search:
                 exported=command.environment,
             )
             inner = self.known[key] = _Inner(subscript.restore(script), header)
-            self.exhausted += bool(script.truncated)
         remarks = inner.script.remarks
         if header is not None and header is not command.header:
             remarks = (*remarks, *header.remarks)
@@ -297,7 +295,7 @@ class _Search:
         if command.depth >= MAXIMUM_DEPTH or len(self.known) >= MAXIMUM_SCRIPTS:
             return
         subscript = derive_script(text, (), self.source.path, None)
-        key = ("python", subscript.source.data, tuple(command.environment.items()))
+        key = ("python", subscript.source.data, subscript.premises, tuple(command.environment.items()))
         inner = self.known.get(key)
         if inner is None:
             script = self.read_python(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from preflight.execution import CodeConfiguration, Context, Execution, Script, Word
 from preflight.record import NamedTuple
 from preflight.source import Files, Refusal, Source, Span
-from preflight.values import Piece, Text, derive_source, name_file
+from preflight.values import Piece, Text, Unknown, derive_source, name_file
 
 SCRIPT_ENDINGS = (".sh", ".bash", ".slurm", ".sbatch", ".pbs", ".job", ".sub", ".submit")
 
@@ -29,6 +29,15 @@ class Subscript(NamedTuple):
         """The surroundings of the inner script: its own name, no arguments of the outer one."""
         arguments = {0: self.name} if self.name is not None else {0: "bash"}
         return context._replace(arguments=arguments, closed_arguments=True)
+
+    @property
+    def premises(self) -> tuple[tuple[Unknown | None, tuple[str, ...]], ...]:
+        """What is unknown or assumed in it: `run.sh $A` and `run.sh $B` give the same bytes."""
+        return tuple(
+            (piece.unknown, tuple(assumption.name for assumption in piece.assumptions))
+            for _, _, piece in self.outer
+            if piece.unknown is not None or piece.assumptions
+        )
 
     def restore(self, script: Script) -> Script:
         """Give back to the pieces of the result the assumptions and steps that plain text cannot carry."""

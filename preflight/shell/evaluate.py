@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from itertools import islice
 
+from preflight.budget import FUEL, Budget
 from preflight.execution import Condition, Context, Execution
 from preflight.later import later
 from preflight.shell import commands
@@ -55,10 +56,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FUEL = 16_000
-"""Statements that one script may run, over all paths."""
-SECONDS = 3.0
-"""Of processor time: only a script that is made to be slow gets there before its fuel runs out."""
 MOST_NAMES = 5_000
 """Variables that text which cannot be read is taken to assign, at most."""
 MANY_ARMS = 64
@@ -74,9 +71,13 @@ class Evaluator:
         self.truncated: list[Unknown] = []
         self.remarks = Remarks()
         self.memory = Memory()
+        self.budget = context.budget or Budget()
+        # Paths are joined by what this script took: one that ends within the budget ends alike wherever it stands.
         self.fuel = FUEL
+        self.reserve = FUEL - self.budget.fuel
         self.ticks = 0
-        self.deadline = time.process_time() + SECONDS
+        self.begin = time.process_time()
+        self.deadline = self.begin + self.budget.seconds
         self.calls = 0
         self.captured: int | None = None
         self.substituted = False
@@ -96,8 +97,12 @@ class Evaluator:
     def burn(self, amount: int = 1) -> None:
         self.fuel -= amount
         self.ticks += 1
-        if self.fuel < 0 or (self.ticks % 128 == 0 and time.process_time() > self.deadline):
+        if self.fuel < self.reserve or (self.ticks % 128 == 0 and time.process_time() > self.deadline):
             raise ExhaustedError
+
+    def settle(self) -> None:
+        """Take from the budget what this script cost."""
+        self.budget.spend(FUEL - self.fuel, time.process_time() - self.begin)
 
     def syntax_of(self, source: Source, unknowns: dict[int, Piece] | None = None) -> Syntax:
         key = id(source)

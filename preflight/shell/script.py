@@ -43,6 +43,7 @@ def read_script(
         evaluator.program(syntax, [state])
     except (ExhaustedError, RecursionError):
         evaluator.truncate("branches", "too many paths or loops")
+    evaluator.settle()
     executions = merge_executions(evaluator.executions)
     return Script(
         source,

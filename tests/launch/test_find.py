@@ -1,10 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.launch.launching import command_of, counts, environment_of, launches_of, only
+from preflight.budget import Budget
+from preflight.execution import Context, Script
+from preflight.launch.find import find_launches
+from preflight.shell import read_script as read_shell
+from preflight.source import Files, Source
+from tests.launch.launching import command_of, counts, environment_of, launches_of, only, read_python
 
 T = "torchrun --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 2"
 P = "python pretrain_gpt.py --tensor-model-parallel-size 2"
@@ -210,6 +216,51 @@ def test_scripts_that_call_each_other_end(tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text("bash b.sh\n")
     (tmp_path / "b.sh").write_text(f"bash a.sh\n{T}\n")
     assert len(launches_of("bash a.sh", tmp_path)) == 1
+
+
+def read_counting(text: str, folder: Path, fuel: int) -> tuple[list[Script], Budget]:
+    """The scripts inside one, each as often as it is read, and what is left of the budget."""
+    budget = Budget(fuel)
+    surroundings = Context(Files(str(folder), (str(folder),)), budget=budget)
+    read: list[Script] = []
+
+    def read_inside(source: Source, context: Context, **state: Any) -> Script:
+        read.append(read_shell(source, context, **state))
+        return read[-1]
+
+    script = read_shell(Source("train.sh", text.encode()), surroundings)
+    find_launches(script, surroundings, read_shell=read_inside, read_python=read_python)
+    return read, budget
+
+
+def test_a_script_that_is_run_again_alike_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("torchrun a.py --lr $1 --seed $SEED")
+    same = "export SEED=1\nbash run.sh 1\nbash run.sh 1\n"
+    assert len(read_counting(same, tmp_path, 1000)[0]) == 1
+    other = same + "bash run.sh 2\nexport SEED=2\nbash run.sh 1\n"
+    assert len(read_counting(other, tmp_path, 1000)[0]) == 3
+
+
+def test_scripts_that_read_alike_keep_their_own_unknowns_and_assumptions(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text('torchrun a.py --lr "$1"')
+    found = launches_of(
+        'bash run.sh "$A"\nbash run.sh "$B"\nbash run.sh ${C:-8}\nbash run.sh ${D:-8}', tmp_path
+    )
+    values = [launch.argv[1].text for launch in found]
+    assert [text.display() for text in values] == ["$A", "$B", "8", "8"]
+    assumed = [[each.name for piece in text.pieces for each in piece.assumptions] for text in values]
+    assert assumed == [[], [], ["C"], ["D"]]
+
+
+def test_the_scripts_inside_share_one_budget(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("for i in {1..50}; do echo $i; done\ntorchrun a.py --lr $1")
+    text = "".join(f"bash run.sh {number}\n" for number in range(20))
+    read, budget = read_counting(text, tmp_path, 16_000)
+    assert len(read) == 20 and not budget.spent
+    cost = 16_000 - budget.fuel
+    read, budget = read_counting(text, tmp_path, cost // 2)
+    assert 5 < len(read) < 15 and budget.spent
+    assert [bool(script.truncated) for script in read] == [False] * (len(read) - 1) + [True]
 
 
 def test_a_script_outside_the_folders_is_not_read(tmp_path: Path) -> None:

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from preflight.budget import Budget
+from preflight.chain import Request, resolve
+from preflight.engine.rule import RuleSet
 from preflight.launch.facts import launch_facts
+from preflight.source import Source
 from tests.launch.launching import launches_of
 
 WORDS = st.sampled_from(
@@ -47,3 +52,19 @@ def test_hostile_input_ends(script: str) -> None:
     for launch in launches_of(script):
         launch_facts(launch)
     assert time.process_time() - begin < 5
+
+
+def test_scripts_inside_that_cost_too_much_are_cut_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One script may take all of the budget; the next one is not followed, and the reader is told."""
+    (tmp_path / "run.sh").write_text("for i in {1..60}; do echo $i; done\ntorchrun a.py --lr $1")
+    request = Request(RuleSet((), {}, None), directory=str(tmp_path), root=str(tmp_path))
+    resolved = []
+    for fuel in (1000, 100):
+        monkeypatch.setattr("preflight.chain.Budget", lambda fuel=fuel: Budget(fuel))
+        resolved.append(resolve(Source("train.sh", b"bash run.sh 1\nbash run.sh 2\n"), request))
+    whole, cut = (each for each in resolved if each is not None)
+    assert (len(whole.launches), whole.script.truncated) == (2, ())
+    assert len(cut.launches) < 2
+    assert [unknown.reason for unknown in cut.script.truncated] == ["branches"]
