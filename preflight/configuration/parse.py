@@ -7,6 +7,7 @@ argparse would refuse, makes its destination unknown.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from preflight.configuration.conversion import WrongValueError, convert
@@ -47,7 +48,11 @@ class Parsed(NamedTuple):
 
 
 class Line:
-    """The work in progress."""
+    """The work in progress.
+
+    `doubtful` says that unknown text among the values may hold further flags; `hungry`, that what was read last may
+    take a further word.
+    """
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -56,6 +61,8 @@ class Line:
         self.openings: list[Word] = []
         self.flags: list[str] = []
         self.groups: dict[int, Token] = {}
+        self.doubtful = False
+        self.hungry = False
 
     def fault(self, kind: str, token: Token, *words: Word, value: str = "", wanted: str = "") -> None:
         self.faults.append(Fault(kind, token.flag, (token.word, *words), token.option, value, wanted))
@@ -80,8 +87,9 @@ def parse_words(words: Iterable[Word], table: Table) -> Parsed:
         else:
             end = find_end(tokens, end)
             judge_extras(line, None, tokens[at:end])
+            line.hungry = any(value.may_be_option for value in tokens[at:end])
         at = end
-    if not line.openings:
+    if not line.openings and not line.doubtful:
         for option in table.options:
             if option.required and option.destination not in line.given:
                 line.faults.append(Fault("required", option.strings[0], (), option))
@@ -99,16 +107,15 @@ def bind_option(line: Line, token: Token, run: list[Token], following: Token | N
     """Give an option its values out of the run of words behind it."""
     option = token.option
     if option is None:
-        if token.vague:
-            line.openings.append(token.word)
-        else:
-            line.flags.append(token.flag)
-            line.fault("unknown", token, *(value.word for value in run[:1] if value.kind == "value"))
-        line.openings += [value.word for value in run if value.kind == "many"]
+        bind_stranger(line, token, run)
         return
     line.flags.append(token.flag)
     if option.group is not None:
         check_group(line, token, option)
+    least, most = count_wanted(option) if token.explicit is None else (0, 0)
+    sure = count_sure(run, least)
+    line.hungry = sure < len(run) or len(run) < most
+    line.doubtful |= sure < len(run)
     if not option.takes_value:
         bind_switch(line, token, option)
         judge_extras(line, token, run)
@@ -117,38 +124,63 @@ def bind_option(line: Line, token: Token, run: list[Token], following: Token | N
         bind_explicit(line, token, option)
         judge_extras(line, token, run)
         return
-    count = count_values(option, run)
-    if count is None:
-        after = following.word.text.display() if following is not None else ""
-        line.fault(
-            "missing", token, *(value.word for value in run), value=after, wanted=describe_count(option)
-        )
-        store(line, token, option, [value.word for value in run], refused(token.flag))
+    words = [value.word for value in run]
+    if len(run) < least and not any(value.kind == "many" for value in run):
+        miss_values(line, token, option, words, following)
         return
-    bind_values(line, token, option, [value.word for value in run[:count]])
-    judge_extras(line, token, run[count:], after_many=any(value.kind == "many" for value in run[:count]))
+    count = min(len(run), most)
+    bind_values(line, token, option, words[:count], sure)
+    judge_extras(line, token, run[count:], after_doubt=sure < count)
 
 
-def count_values(option: Option, run: list[Token]) -> int | None:
-    """How many words of the run the option takes; None where there are too few.
+def bind_stranger(line: Line, token: Token, run: list[Token]) -> None:
+    """An option that the table does not know; it may be a value of the one before it."""
+    taken = line.hungry and token.may_be_value
+    if token.vague:
+        line.openings.append(token.word)
+    elif not taken:
+        line.flags.append(token.flag)
+        line.fault("unknown", token, *(value.word for value in run[:1] if value.kind == "value"))
+    line.openings += [value.word for value in run if value.kind == "many"]
+    line.hungry = taken or token.vague or any(value.may_be_option for value in run)
 
-    Text of unknown length counts as what is needed: one value as a rule.
-    """
-    many = next((index for index, value in enumerate(run) if value.kind == "many"), None)
+
+def count_wanted(option: Option) -> tuple[int, int]:
+    """How many values an option takes at least and at most."""
+    if not option.takes_value:
+        return 0, 0
     match option.nargs:
         case None:
-            return 1 if run else None
+            return 1, 1
         case "?":
-            return min(1, len(run))
-        case "*" | "...":
-            return len(run)
+            return 0, 1
         case "+":
-            return len(run) or None
+            return 1, sys.maxsize
         case int(number):
-            if many is not None and many < number:
-                return len(run) if len(run) <= number else number
-            return number if len(run) >= number else None
+            return number, number
+    return 0, sys.maxsize
+
+
+def count_sure(run: list[Token], least: int) -> int:
+    """How many words stand for sure where they seem to.
+
+    Behind text of unknown length none does, nor behind a word that may be a flag of its own; where the option cannot
+    do without that word, a flag in its place is refused anyway.
+    """
+    for index, value in enumerate(run):
+        if value.kind == "many" or (index >= least and value.may_be_option):
+            return index
     return len(run)
+
+
+def miss_values(line: Line, token: Token, option: Option, words: list[Word], following: Token | None) -> None:
+    """An option with too few values, unless unknown text makes one of what follows."""
+    if following is not None and following.may_be_value:
+        store(line, token, option, words, following.word.text.unknowns[0])
+        return
+    after = following.word.text.display() if following is not None else ""
+    line.fault("missing", token, *words, value=after, wanted=describe_count(option))
+    store(line, token, option, words, refused(token.flag))
 
 
 def describe_count(option: Option) -> str:
@@ -160,14 +192,14 @@ def describe_count(option: Option) -> str:
     return f"{option.nargs} values"
 
 
-def judge_extras(line: Line, token: Token | None, run: list[Token], *, after_many: bool = False) -> None:
-    """Words that no option takes: faults, unless text of unknown length stands before them."""
+def judge_extras(line: Line, token: Token | None, run: list[Token], *, after_doubt: bool = False) -> None:
+    """Words that no option takes: faults, unless unknown text that may hold a flag stands before them."""
     wrong: list[Word] = []
     for value in run:
         if value.kind == "many" or value.word.text.value is None:
             line.openings.append(value.word)
-            after_many = True
-        elif not after_many:
+            after_doubt = True
+        elif not after_doubt:
             wrong.append(value.word)
     if wrong:
         flag = token.flag if token else ""
@@ -213,7 +245,8 @@ def bind_explicit(line: Line, token: Token, option: Option) -> None:
     put(line, token, option, [], (value,) if listed and not isinstance(value, Unknown) else value)
 
 
-def bind_values(line: Line, token: Token, option: Option, words: list[Word]) -> None:
+def bind_values(line: Line, token: Token, option: Option, words: list[Word], sure: int) -> None:
+    """`--flag value ...`; what stands behind the `sure` words and the unknown one after them is not judged."""
     if option.nargs is None and len(words) == 1:
         put(line, token, option, words, read_value(line, token, option, words[0]))
         return
@@ -222,7 +255,7 @@ def bind_values(line: Line, token: Token, option: Option, words: list[Word]) -> 
         return
     values: list[Value] = []
     missing: Unknown | None = None
-    for word in words:
+    for word in words[: sure + 1]:
         value = read_value(line, token, option, word)
         if isinstance(value, Unknown):
             missing = missing or value

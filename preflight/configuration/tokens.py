@@ -7,6 +7,7 @@ that looks like a negative number or has a blank in it is a value; behind `--` e
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 
 from preflight.execution import Word
 from preflight.patterns import pattern
@@ -31,6 +32,17 @@ class Token(NamedTuple):
     flag: str = ""
     explicit: Text | None = None
     vague: bool = False
+
+    @property
+    def may_be_option(self) -> bool:
+        """A word, sorted as a value, whose unknown text may make it a flag."""
+        text = self.word.text
+        return self.kind == "many" or (text.value is None and find_start(text)[:1] in ("", "-"))
+
+    @property
+    def may_be_value(self) -> bool:
+        """What begins like a flag that the table does not know is a value where the unknown text has a blank."""
+        return self.kind == "option" and self.option is None and self.word.text.value is None
 
 
 def sort_words(words: Iterable[Word], table: Table) -> list[Token]:
@@ -97,18 +109,18 @@ def split_cluster(token: Token, table: Table) -> list[Token]:
 
 def sort_unknown(word: Word, table: Table) -> Token:
     """A word with unknown parts: an option where its beginning says so, else a value."""
-    first = word.text.pieces[0]
-    if first.unknown is not None or not first.text.startswith("--"):
+    start = find_start(word.text)
+    if not start.startswith("--"):
         return Token("value", word)
-    start = ""
-    for piece in word.text.pieces:
-        if piece.unknown is not None:
-            break
-        start += piece.text
     flag, equals, _ = start.partition("=")
     if not equals:
         return Token("option", word, None, flag, vague=True)
     return Token("option", word, table.flags.get(flag), flag, cut(word.text, len(flag) + 1))
+
+
+def find_start(text: Text) -> str:
+    """What is known of the beginning of a text."""
+    return "".join(piece.text for piece in takewhile(lambda piece: piece.unknown is None, text.pieces))
 
 
 def cut(text: Text, count: int) -> Text:

@@ -19,6 +19,9 @@ class ReferenceParser(argparse.ArgumentParser):
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         raise RefusedError(f"exit {status}")
 
+    def print_help(self, file: object = None) -> NoReturn:
+        raise RefusedError("help")
+
 
 def read_frequency(text: str) -> Any:
     """Megatron's pattern type, for texts that the tests themselves make."""
