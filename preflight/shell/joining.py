@@ -90,7 +90,7 @@ def reduce_many(paths: list[Conditions]) -> list[Conditions]:
             if condition not in numbers:
                 for one in (condition, opposite(condition)):
                     numbers[one] = len(known)
-                    weights.append(pow(5, len(known) + 64, PRIME))
+                    weights.append(weigh(len(known)))
                     known.append(one)
     alive: dict[int, tuple[int, ...]] = {}
     for each in paths:
@@ -115,6 +115,16 @@ def reduce_many(paths: list[Conditions]) -> list[Conditions]:
             kept.append(held)
             out.append(tuple(known[number] for number in path))
     return out
+
+
+_WEIGHTS = [pow(5, 64, PRIME)]
+
+
+def weigh(number: int) -> int:
+    """The weight of the condition with this number; paths are weighed again and again."""
+    while len(_WEIGHTS) <= number:
+        _WEIGHTS.append(_WEIGHTS[-1] * 5 % PRIME)
+    return _WEIGHTS[number]
 
 
 def merge(left: State, right: State) -> State:
