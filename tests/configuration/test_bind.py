@@ -399,7 +399,7 @@ def test_where_release_and_file_are_a_guess_only_a_slip_is_certain(flag: str, ki
 def test_a_remark_about_the_program_stands_in_the_script() -> None:
     launch = make_launch(["--freeze-LM"], "examples/multimodal/train.py")
     assert launch.program is not None
-    given = Source("<directory>", b"/work/examples/multimodal/train.py")
+    given = Source("<directory>", b"/data/examples/multimodal/train.py")
     program = launch.program._replace(span=given.span(0, len(given.data)))
     (configuration,) = bind_launch(launch._replace(program=program), load_table("core_v0.19.0"))
     assert {problem.span for problem in configuration.problems} == {launch.span}
