@@ -115,9 +115,8 @@ class Span(NamedTuple):
             nearest = min(origins, key=lambda entry: abs(entry[0] - self.start))
             return nearest[2].resolve()
         first = _inner(inside[0], self.start, self.end)
-        if first.path.startswith(
-            "<"
-        ):  # given by the caller, not written in a file: what stands behind it may be
+        if first.path.startswith("<"):
+            # Given by the caller, not written in a file: what stands behind it may be.
             later = (_inner(entry, self.start, self.end) for entry in inside[1:])
             first = next((span for span in later if not span.path.startswith("<")), first)
         last = _inner(inside[-1], self.start, self.end)

@@ -15,7 +15,7 @@ from preflight.diagnostics import Diagnostic
 from preflight.execution import Remark
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
-from preflight.source import Source, Span
+from preflight.source import Span
 
 MARK = b"preflight:"
 _COMMENT = pattern(
@@ -38,10 +38,6 @@ class Ignore(NamedTuple):
     names: tuple[str, ...]
     reason: str
     place: Place
-
-
-Finder = Callable[[Source], Iterable[Place]]
-"""A front-end's way to say what each comment stands at."""
 
 
 def read_ignores(

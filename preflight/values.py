@@ -114,7 +114,7 @@ class Text:
     def value(self) -> str | None:
         """The text if all of it is known, else None."""
         value = self._value
-        if value is False or value is True:
+        if isinstance(value, bool):
             texts = []
             for piece in self.pieces:
                 if piece.unknown is not None:

@@ -6,7 +6,7 @@ or pass, and are through with that; the few that fail are evaluated again by `ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, relate
 from preflight.engine.tree import Tree, list_names
@@ -80,9 +80,8 @@ class Truths:
             self._compare(earlier)
 
     def _compare(self, earlier: Truths) -> None:
-        from preflight.facts.derive import (
-            Facts,  # a check of one script has nothing earlier, and no need of it here
-        )
+        """Imported late: a check of one path has nothing earlier to compare with."""
+        from preflight.facts.derive import Facts
 
         if isinstance(self.facts, Facts) and isinstance(earlier.facts, Facts):
             changed = self.facts.list_changes(earlier.facts)
@@ -166,7 +165,3 @@ def list_blockers(blocked: Mapping[str, Fact]) -> Mapping[tuple[str, str, str, s
             unknown = blocker.unknown
             seen[blocker.fact, unknown.reason, unknown.text, unknown.remedy] = None
     return seen
-
-
-def unite(parts: Iterable[Mapping[str, Fact]]) -> Mapping[str, Fact]:
-    return {name: fact for part in parts for name, fact in part.items()}

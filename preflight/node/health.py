@@ -15,7 +15,6 @@ from preflight.node.nvml import NOT_NVML, fold_numbers
 from preflight.node.topology import Topology
 
 GIB = 1 << 30
-MIB = 1 << 20
 IDLE_MEMORY = 1 * GIB
 """Memory that an idle GPU may show as used: what the driver keeps, counted apart only by newer drivers."""
 MUCH_MEMORY = 0.1

@@ -396,9 +396,6 @@ class Arguments(NamedTuple):
         return None
 
 
-Method = Callable[..., Value]
-
-
 def weigh(value: Value, limit: int) -> int:
     """How many values a walk through a value meets, counting what repeats each time, up to a limit."""
     count, stack = 0, [value]

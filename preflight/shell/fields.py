@@ -34,7 +34,7 @@ class Fragment(NamedTuple):
 BREAK = Fragment(kind="break")
 QUOTES = Fragment(kind="empty")
 
-Part = tuple[Piece | None, bool, bool, Span | None, bool]
+Stretch = tuple[Piece | None, bool, bool, Span | None, bool]
 """A piece in a word: (piece or quotes that were here, quoted, split, element, many)."""
 
 
@@ -46,7 +46,7 @@ class Fields:
         self.white = "".join(c for c in separators if c in _BLANKS)
         self.use = use
         self.words: list[tuple[Word, Characters | None]] = []
-        self.current: list[Part] = []
+        self.current: list[Stretch] = []
         self.open = False
         self.fell = False
 

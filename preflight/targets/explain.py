@@ -56,9 +56,6 @@ def explain_flags(
     program = None
     path = locate_program(launch, files, folders)
     if path is not None:
-        from preflight.targets.modules import Modules
-        from preflight.targets.program import read_program
-
         key = (path, folders)
         if key not in _programs:
             from preflight.targets.modules import Modules
@@ -75,9 +72,6 @@ def explain_flags(
     changed: tuple[Option, ...] = ()
     checkout = find_checkout(launch, files)
     if checkout is not None:
-        from preflight.targets.checkout import read_parser
-        from preflight.targets.modules import Modules
-
         if checkout not in _parsers:
             from preflight.targets.checkout import read_parser
             from preflight.targets.modules import Modules
