@@ -202,6 +202,7 @@ def bind(
         notes[choice.note] = None
     for table in choice.tables:
         for configuration in bind_launch(launch, table, context.files, assumed=choice.assumed):
+            configuration = configuration._replace(elder=choice.elder)
             facts = derive_facts(configuration, request.surroundings)
             if request.megatron is not None and configuration.recognised:
                 configuration = consult(configuration, facts, request, notes)

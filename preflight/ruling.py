@@ -180,6 +180,7 @@ def run_one(
         launch=number,
         configuration=configuration.name,
         fork=configuration.fork if configuration.assumed_release else "",
+        elder=configuration.elder,
     )
     if not configuration.recognised:
         return run_rules(request.rules, subject, general_rules(rules), earlier)

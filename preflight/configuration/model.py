@@ -54,7 +54,8 @@ class Configuration(NamedTuple):
     `release` is the flag table's version (`core_v0.19.0`).  `recognised` is False where the program is not
     Megatron's and its flags are none of Megatron's: rules about Megatron then do not apply.  `trains` says whether the
     program runs Megatron's training loop; None where that is not known.  `fork` says, in words, why a fork of
-    Megatron may run; it is empty where nothing speaks for one.
+    Megatron may run; it is empty where nothing speaks for one.  `elder` is the release before, where what runs is on
+    the way from that to `release`.
     """
 
     launch: Launch
@@ -66,3 +67,4 @@ class Configuration(NamedTuple):
     assumed_release: bool = False
     trains: bool | None = None
     fork: str = ""
+    elder: str = ""

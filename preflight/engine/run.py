@@ -60,6 +60,7 @@ class Subject(NamedTuple):
     configuration: str | None = None
     node: str | None = None
     fork: str = ""
+    elder: str = ""
 
 
 class Outcome(NamedTuple):
@@ -190,7 +191,7 @@ def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> D
             rule.name, subject.path, subject.anchor, tuple(list_blockers(blocked)), subject.launch
         )
     finding = build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
-    return excuse_fork(finding, rules, rule, subject)
+    return excuse(finding, rules, rule, subject)
 
 
 def list_assumed_absent(form: Form, subject: Subject) -> dict[str, Fact]:
@@ -211,25 +212,34 @@ def find_rest(name: str, fact: Fact) -> Iterable[Blocker]:
         yield Blocker(name, Unknown("rest", assumption.span.resolve().text), assumption.span)
 
 
-def excuse_fork(finding: Diagnostic, rules: RuleSet, rule: Rule, subject: Subject) -> Diagnostic | None:
+def excuse(finding: Diagnostic, rules: RuleSet, rule: Rule, subject: Subject) -> Diagnostic | None:
     """What every release of Megatron refuses, a fork refuses too; what only some do may be otherwise in a fork.
 
-    What Megatron gave up, forks of older releases still have: nothing is said of it there.
+    What Megatron gave up, forks of older releases still have: nothing is said of it there.  So it is on the way to a
+    release, with what the release before does not refuse.
     """
-    if not subject.fork:
+    if not subject.fork and not subject.elder:
         return finding
-    if not rules.families[finding.family].forks:
+    given_up = not rules.families[finding.family].forks
+    if subject.fork and given_up:
         return None
-    if finding.severity != "error" or fails_ever(rule, subject):
+    if not given_up and finding.severity != "error":
         return finding
-    return finding._replace(
-        severity="warning", notes=(*finding.notes, f"Megatron refuses this; a fork may not ({subject.fork})")
+    if fails_in(RELEASES if subject.fork else (subject.elder,), rule, subject):
+        return finding
+    if given_up:
+        return None
+    note = (
+        f"Megatron refuses this; a fork may not ({subject.fork})"
+        if subject.fork
+        else f"{subject.release} refuses this and {subject.elder} does not; what runs is between them"
     )
+    return finding._replace(severity="warning", notes=(*finding.notes, note))
 
 
-def fails_ever(rule: Rule, subject: Subject) -> bool:
-    """Whether a rule fails in every release."""
-    forms = (find_form(rule, parse_release(release)) for release in RELEASES)
+def fails_in(releases: Iterable[str], rule: Rule, subject: Subject) -> bool:
+    """Whether a rule fails in each of some releases."""
+    forms = (find_form(rule, parse_release(release)) for release in releases)
     return all(form is not None and fails(form, subject) for form in forms)
 
 

@@ -18,7 +18,7 @@ from preflight.targets.naming import find_naming
 from preflight.targets.origin import find_origin, list_flags
 from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
 from preflight.targets.table import Table, load_table
-from preflight.targets.version import read_version
+from preflight.targets.version import is_early, read_version
 
 
 class UnknownTargetError(ValueError):
@@ -26,15 +26,27 @@ class UnknownTargetError(ValueError):
 
 
 class Choice(NamedTuple):
-    """The tables to check against. `assumed` says that nobody named the release; `note` then says why this one."""
+    """The tables to check against. `assumed` says that nobody named the release; `note` then says why this one.
+
+    `elder` is the release before, where the checkout is on the way from that to its table's.
+    """
 
     tables: tuple[Table, ...]
     assumed: bool = False
     note: str = ""
+    elder: str = ""
+
+
+class Checkout(NamedTuple):
+    """The release that a checkout counts as, what to say about that, and the `elder` one of a `Choice`."""
+
+    release: str
+    note: str = ""
+    elder: str = ""
 
 
 _named: dict[str, Choice] = {}
-_checkouts: dict[str | None, tuple[str, str] | None] = {}
+_checkouts: dict[str | None, Checkout | None] = {}
 
 
 def choose_tables(text: str | None, launch: Launch, files: Files | None = None) -> Choice:
@@ -43,9 +55,8 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
         return choose_named(text, files)
     found = find_installed(launch, files) if files is not None else None
     if found is not None:
-        release, note = found
-        before_all = release == RELEASES[0] and bool(note)
-        return Choice((load_table(release),), before_all, note)
+        before_all = found.release == RELEASES[0] and bool(found.note)
+        return Choice((load_table(found.release),), before_all, found.note, found.elder)
     named = find_naming(launch)
     release = infer_release(launch)
     if named is not None and knows_as_much(named[0], release, launch):
@@ -68,8 +79,8 @@ def choose_checkout(path: str) -> Choice:
 
         folder = os.path.realpath(path)
         files = Files(folder, (folder,))
-        found = read_release(folder, files)
-        release, note = found or (NEWEST, f"{path} does not say its version; the rules of {NEWEST} are used")
+        unsaid = Checkout(NEWEST, f"{path} does not say its version; the rules of {NEWEST} are used")
+        release, note, elder = read_release(folder, files) or unsaid
         shipped = load_table(release)
         parser = read_parser(Modules(files, (folder,)))
         programs = {name: program for name in shipped.programs if (program := shipped.program(name))}
@@ -82,7 +93,7 @@ def choose_checkout(path: str) -> Choice:
                 programs=programs,
                 checkpoint=shipped.checkpoint,
             )
-        _named[path] = Choice((table,), False, note)
+        _named[path] = Choice((table,), False, note, elder)
     return _named[path]
 
 
@@ -114,16 +125,16 @@ def choose_named(text: str, files: Files | None = None) -> Choice:
     return Choice((load_table(release),), False, note)
 
 
-def find_installed(launch: Launch, files: Files) -> tuple[str, str] | None:
-    """The release of a Megatron checkout or package beside the script, and a note."""
+def find_installed(launch: Launch, files: Files) -> Checkout | None:
+    """The Megatron checkout or package beside the script."""
     folder = find_checkout(launch, files)
     if folder not in _checkouts:
         _checkouts[folder] = read_release(folder, files) if folder is not None else None
     return _checkouts[folder]
 
 
-def read_release(folder: str, files: Files) -> tuple[str, str] | None:
-    """The release of a checkout, and what to say about it."""
+def read_release(folder: str, files: Files) -> Checkout | None:
+    """The release that a checkout counts as."""
     version = read_version(folder, files)
     numbers = parse_version(version) if version is not None else None
     if version is None or numbers is None:
@@ -131,11 +142,15 @@ def read_release(folder: str, files: Files) -> tuple[str, str] | None:
     release, exact = nearest_release(numbers)
     shown = files.shown(folder)
     place = "this checkout" if shown == "." else f"the checkout in {os.path.normpath(shown)}"
+    place = f"{place} is Megatron core {version}"
+    if exact and is_early(version) and release != RELEASES[0]:
+        elder = RELEASES[RELEASES.index(release) - 1]
+        return Checkout(release, f"{place}, between {elder} and {release}; taken as {release}", elder)
     if exact:
-        return release, ""
+        return Checkout(release)
     if release == "main":
-        return release, f"{place} is Megatron core {version}, newer than the flag tables; taken as main"
-    return release, f"{place} is Megatron core {version}, for which there is no table; taken as {release}"
+        return Checkout(release, f"{place}, newer than the flag tables; taken as main")
+    return Checkout(release, f"{place}, for which there is no table; taken as {release}")
 
 
 def knows_as_much(release: str, other: str, launch: Launch) -> bool:

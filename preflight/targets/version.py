@@ -15,6 +15,11 @@ class UnreadableError(Exception):
     """A folder or file holds no command line that can be read; the message says what was looked for."""
 
 
+def is_early(version: str) -> bool:
+    """Whether a version is on the way to a minor release: `0.7.0rc0`, not `0.7.1rc0`."""
+    return re.fullmatch(r"\d+\.\d+(?:\.0)?\.?(?:rc|a|b|dev)\d*", version) is not None
+
+
 def read_version(folder: str, files: Files) -> str | None:
     """The version in `megatron/core/package_info.py` (or `core/__init__.py` of old releases)."""
     for relative in ("megatron/core/package_info.py", "megatron/core/__init__.py"):

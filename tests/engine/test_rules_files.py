@@ -194,6 +194,35 @@ def test_a_fork_is_excused_from_what_only_some_releases_refuse(
     assert (fork in "".join(finding.notes)) if severity == "warning" else not finding.notes
 
 
+@pytest.mark.parametrize(
+    ("elder", "severity"),
+    [("core_v0.11.0", "error"), ("core_v0.9.0", "warning")],
+    ids=["refused before too", "not refused before"],
+)
+def test_on_the_way_to_a_release_its_own_refusals_are_warnings(
+    tmp_path: Path, elder: str, severity: str
+) -> None:
+    write_rule(tmp_path, FORMS)
+    rules, _ = load_rules([tmp_path], TYPES)
+    facts = {"heads": make_fact("heads", 30), "tp": make_fact("tp", 8)}
+    subject = Subject(facts, (), "core_v0.12.0", "train.sh", None, elder=elder)
+    (finding,) = run_rules(rules, subject).findings
+    assert finding.severity == severity
+    assert bool(finding.notes) == (severity == "warning")
+
+
+@pytest.mark.parametrize(("elder", "count"), [("core_v0.11.0", 1), ("core_v0.9.0", 0)])
+def test_on_the_way_to_a_release_what_it_gave_up_may_still_be_there(
+    tmp_path: Path, elder: str, count: int
+) -> None:
+    write_rule(tmp_path, FORMS)
+    (tmp_path / "family" / "family.toml").write_text('title = "Old"\nsummary = "Given up."\nforks = false\n')
+    rules, _ = load_rules([tmp_path], TYPES)
+    facts = {"heads": make_fact("heads", 30), "tp": make_fact("tp", 8)}
+    subject = Subject(facts, (), "core_v0.12.0", "train.sh", None, elder=elder)
+    assert len(run_rules(rules, subject).findings) == count
+
+
 def test_what_megatron_gave_up_is_not_said_of_a_fork(tmp_path: Path) -> None:
     write_rule(tmp_path, GOOD)
     (tmp_path / "family" / "family.toml").write_text('title = "Old"\nsummary = "Given up."\nforks = false\n')

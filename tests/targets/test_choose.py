@@ -112,13 +112,13 @@ def test_the_newest_release_that_knows_the_flags_is_assumed(flags: list[str], re
     assert release in choice.note
 
 
-def make_checkout(folder: Path, version: str) -> Path:
+def make_checkout(folder: Path, version: str, early: str = "rc0") -> Path:
     core = folder / "megatron" / "core"
     core.mkdir(parents=True)
     (core / "__init__.py").write_text("")
     major, minor, patch = version.split(".")
     (core / "package_info.py").write_text(
-        f"MAJOR = {major}\nMINOR = {minor}\nPATCH = {patch}\nPRE_RELEASE = 'rc0'\n"
+        f"MAJOR = {major}\nMINOR = {minor}\nPATCH = {patch}\nPRE_RELEASE = '{early}'\n"
     )
     return folder
 
@@ -139,6 +139,27 @@ def test_a_checkout_newer_than_the_tables_is_main_and_says_so(tmp_path: Path) ->
     assert (
         choice.note == "this checkout is Megatron core 0.31.0rc0, newer than the flag tables; taken as main"
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "early", "release", "elder"),
+    [
+        ("0.7.0", "rc0", "core_v0.7.0", "core_v0.6.0"),
+        ("0.10.0", "b1", "core_v0.10.0", "core_v0.9.0"),
+        ("0.7.0", "", "core_v0.7.0", ""),
+        ("0.15.1", "rc0", "core_v0.15.3", ""),
+        ("0.5.0", "rc0", "core_v0.5.0", ""),
+        ("0.20.0", "rc0", "main", ""),
+    ],
+    ids=["on the way", "beta", "released", "a patch of it", "nothing before it", "newer than all"],
+)
+def test_a_checkout_on_the_way_to_a_release_lies_between_two(
+    tmp_path: Path, version: str, early: str, release: str, elder: str
+) -> None:
+    make_checkout(tmp_path, version, early)
+    choice = choose_tables(None, make_launch(PLAIN), Files(str(tmp_path), (str(tmp_path),)))
+    assert (choice.tables[0].release, choice.elder) == (release, elder)
+    assert (elder in choice.note and "between" in choice.note) if elder else ("between" not in choice.note)
 
 
 def test_a_checkout_outside_the_allowed_folders_is_not_looked_at(tmp_path: Path) -> None:
