@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from preflight.chain import Request, Resolved, Settled, find_root, language_of, place_of, resolve
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic, Label, Severity, Undecided
-from preflight.engine.conditions import Truths
 from preflight.engine.rule import Rule, RuleSet
 from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.execution import Remark, Script
 from preflight.facts.model import Fact
 from preflight.fingerprint import stamp
+from preflight.later import Eventual
 from preflight.launch.model import Launch
 from preflight.outcome import FileOutcome
 from preflight.patterns import pattern
@@ -90,7 +90,7 @@ class Answer(NamedTuple):
     """What the rules say of all launches of a script."""
 
     findings: list[Diagnostic]
-    undecided: tuple[Undecided, ...]
+    undecided: Sequence[Undecided]
     failures: tuple[str, ...]
     checked: int
     notes: tuple[str, ...]
@@ -102,29 +102,26 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
     for number, settled in enumerate(resolved.launches):
         groups.setdefault(place_of(settled.launch), []).append((number, settled))
     findings: list[Diagnostic] = []
-    undecided: list[Undecided] = []
+    undecided: list[tuple[list[Sequence[Undecided]], list[Diagnostic]]] = []
     failures: dict[str, None] = {}
     notes: dict[str, None] = {}
     checked = 0
     known: dict[int, list[Outcome]] = {}  # launches that are alike share their configurations
-    last: dict[str, Truths] = {}
     for place, variants in groups.items():
         found = []
-        waiting: list[Undecided] = []
+        waiting: list[Sequence[Undecided]] = []
         releases: dict[str, bool] = {}
         for number, settled in variants:
             key = id(settled.configurations)
             if key not in known:
-                known[key] = []
-                for configuration, facts in settled.configurations:
-                    earlier = last.get(configuration.release)
-                    outcome = run_one(number, settled.launch, configuration, facts, rules, request, earlier)
-                    last[configuration.release] = outcome.truths
-                    known[key].append(outcome)
+                known[key] = [
+                    run_one(number, settled.launch, configuration, facts, rules, request)
+                    for configuration, facts in settled.configurations
+                ]
             for (configuration, _), outcome in zip(settled.configurations, known[key], strict=True):
                 refused = any(finding.severity == "error" for finding in outcome.findings)
                 releases[configuration.release] = releases.get(configuration.release, False) or refused
-                waiting += outcome.undecided
+                waiting.append(outcome.undecided)
                 checked = max(checked, outcome.checked)
                 failures.update(
                     {f"rule {f.rule} could not be run: {f.message}": None for f in outcome.failures}
@@ -135,12 +132,13 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
         if language_of(resolved.script.source) == "python":
             merged = soften(merged, found)
         findings += merged
-        undecided += merge_undecided(waiting, merged)
+        undecided.append((waiting, merged))
         if len(releases) > 1:
             refusing = [name for name, refused in releases.items() if refused]
             notes[describe_validity(f"line {place.position.line}", releases, refusing)] = None
     findings = keep_one_of_each([*findings, *run_layout(resolved, rules, request)])
-    return Answer(findings, tuple(undecided), tuple(failures), checked, tuple(notes))
+    still = Eventual(lambda: tuple(each for group in undecided for each in merge_undecided(*group)))
+    return Answer(findings, still, tuple(failures), checked, tuple(notes))
 
 
 def keep_one_of_each(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -168,9 +166,8 @@ def run_one(
     facts: Mapping[str, Fact],
     rules: tuple[Rule, ...],
     request: Request,
-    earlier: Truths | None,
 ) -> Outcome:
-    """The rules over one configuration of one launch; `earlier` is what conditions came to on one before it."""
+    """The rules over one configuration of one launch."""
     subject = Subject(
         facts=facts,
         remarks=(*launch.remarks, *configuration.problems),
@@ -183,10 +180,10 @@ def run_one(
         elder=configuration.elder,
     )
     if not configuration.recognised:
-        return run_rules(request.rules, subject, general_rules(rules), earlier)
+        return run_rules(request.rules, subject, general_rules(rules))
     if launch.configuration is None:
-        return run_rules(request.rules, subject, rules, earlier)
-    outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules), earlier)
+        return run_rules(request.rules, subject, rules)
+    outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules))
     findings = outcome.findings
     if TEST_FILE.search(launch.source.path):
         findings = tuple(each for each in findings if _shows_in_a_test(each))

@@ -108,7 +108,7 @@ def with_secrets(outcome: Outcome) -> Outcome:
     found = set(outcome.secrets)
     seen: set[int] = set()
     for file in outcome.files:
-        if not file.diagnostics and not file.undecided:
+        if not file.launches and not file.diagnostics:
             continue
         spans = [label.span for diagnostic in file.diagnostics for label in diagnostic.labels]
         for source in [*file.sources, *(span.source for span in spans)]:

@@ -33,6 +33,10 @@ class Absence(NamedTuple):
     defaults: Mapping[str, Value]
     split: bool = False
 
+    def is_like(self, other: Absence) -> bool:
+        """Whether both leave the same settings open, whatever text it is that may hold further flags."""
+        return (self.opening is None) == (other.opening is None) and self[1:] == other[1:]
+
     def fills_in(self, name: str) -> bool:
         """Whether the program may give a setting by itself, or by a flag that the table does not know."""
         return self.foreign and (not KEPT.search(name) or (self.split and bool(SPLIT.search(name))))
@@ -57,6 +61,10 @@ class Absent:
                 return None
             bound = self._settled[name] = self._settle(default_of(option), option)
         return bound
+
+    def is_like(self, other: Absent) -> bool:
+        """Whether the same settings have the same values there."""
+        return self is other or (self.table is other.table and self.absence.is_like(other.absence))
 
     def _settle(self, bound: Bound, option: Option) -> Bound:
         """In an open line a switch may still be given, and a value is assumed not to be.

@@ -171,20 +171,17 @@ class Settings(Mapping[str, Bound]):
             return bound._replace(unknown=Unknown("program", self.table.destinations[name].strings[0]))
         return bound
 
-    def list_changes(self, earlier: Settings) -> set[str] | None:
-        """The settings that are others than earlier; None where more differs than what flags give."""
+    def list_changes(self, earlier: Settings) -> list[str] | None:
+        """The settings that say something else than earlier; None where more differs than what flags give."""
         if (
-            self.absent is not earlier.absent
+            not self.absent.is_like(earlier.absent)
             or self.elsewhere is not None
             or earlier.elsewhere is not None
             or self.rewritten != earlier.rewritten
         ):
             return None
-        return {
-            name
-            for name in self.given.keys() | earlier.given.keys()
-            if differs(self.get(name), earlier.get(name))
-        }
+        names = self.given.keys() | earlier.given.keys()
+        return [name for name in names if differs(self.get(name), earlier.get(name))]
 
     def _comes_from_file(self, bound: Bound) -> bool:
         """Whether a file, not the command line, says what a setting is."""
@@ -211,15 +208,12 @@ class Settings(Mapping[str, Bound]):
 
 
 def differs(one: Bound | None, two: Bound | None) -> bool:
-    """Whether two settings say something else, wherever they were said."""
-    if one is None or two is None:
+    """Whether two settings say something else, wherever they were said; what is not known is all the same."""
+    if one is None or two is None or one.given != two.given:
         return one is not two
-    return one is not two and (
-        one.value != two.value
-        or type(one.value) is not type(two.value)
-        or one.unknown != two.unknown
-        or one.given != two.given
-    )
+    if one.unknown is not None or two.unknown is not None:
+        return one.unknown is None or two.unknown is None
+    return one.value != two.value or type(one.value) is not type(two.value)
 
 
 class Elsewhere(NamedTuple):

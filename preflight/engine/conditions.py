@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, relate
+from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, RuleError, relate
 from preflight.engine.tree import Tree, list_names
 from preflight.facts.model import Fact
 from preflight.record import NamedTuple
@@ -17,13 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-Truth = tuple[object, Mapping[str, Fact]]
+Names = tuple[str, ...]
+Truth = tuple[object, Names]
 """True, False, UNKNOWN or ABSENT, and the unknown facts that were met."""
 
-Blocking = tuple[tuple[str, str, str, str | None], ...]
-"""What would decide: (fact, reason, text, remedy), each once."""
-
-NOTHING: Mapping[str, Fact] = {}
+NOTHING: Names = ()
 
 
 class Part(NamedTuple):
@@ -65,53 +63,32 @@ def make_part(tree: Tree) -> Part:
     return Part(id(tree), tree)
 
 
+def names_of(part: Part) -> Names:
+    """The facts that a part asks for."""
+    return (part.name,) if part.name is not None else tuple(list_names(part.tree))
+
+
 class Truths:
-    """What the parts of conditions come to on one configuration's facts.
+    """What the parts of conditions come to on one configuration's facts."""
 
-    `earlier` are those of a configuration that may be alike: what asks for no fact that changed holds here too.
-    """
-
-    def __init__(self, facts: Mapping[str, Fact], earlier: Truths | None = None) -> None:
+    def __init__(self, facts: Mapping[str, Fact]) -> None:
         self.facts = facts
         self._known: dict[object, Truth] = {}
-        self._asked: list[Part] = []
-        self._blocking: dict[tuple[str, ...], Blocking] = {}
-        if earlier is not None:
-            self._compare(earlier)
-
-    def _compare(self, earlier: Truths) -> None:
-        """Imported late: a check of one path has nothing earlier to compare with."""
-        from preflight.facts.derive import Facts
-
-        if isinstance(self.facts, Facts) and isinstance(earlier.facts, Facts):
-            changed = self.facts.list_changes(earlier.facts)
-            if changed is not None:
-                self._adopt(earlier, changed)
-
-    def _adopt(self, earlier: Truths, changed: set[str]) -> None:
-        for part in earlier._asked:
-            if names_of(part).isdisjoint(changed):
-                self._known[part[0]] = earlier._known[part[0]]
-                self._asked.append(part)
-        for names, blocking in earlier._blocking.items():
-            if changed.isdisjoint(names):
-                self._blocking[names] = blocking
 
     def of(self, part: Part) -> Truth:
         known = self._known.get(part[0])
         if known is None:
             known = self._known[part[0]] = self.evaluate(part)
-            self._asked.append(part)
         return known
 
     def evaluate(self, part: Part) -> Truth:
         _, tree, name, operator, constant = part
         if name is None:
             evaluation = Evaluation(self.facts)
-            return evaluation.truth(tree), evaluation.blocked
+            return evaluation.truth(tree), tuple(evaluation.blocked)
         fact = self.facts.get(name)
         if fact is not None and fact.blocked_by:
-            return UNKNOWN, {name: fact}
+            return UNKNOWN, (name,)
         value = None if fact is None else fact.value
         if operator == "not":
             return not value, NOTHING
@@ -122,7 +99,7 @@ class Truths:
     def of_all(self, parts: tuple[Part, ...]) -> Truth:
         """Whether all parts hold; one that does not decides, whatever the others are."""
         result: Any = True
-        met: list[Mapping[str, Fact]] = []
+        met = NOTHING
         for part in parts:
             value, blocked = self._known.get(part[0]) or self.of(part)
             if value is False:
@@ -130,38 +107,24 @@ class Truths:
             if value is UNKNOWN or (value is ABSENT and result is not UNKNOWN):
                 result = value
             if blocked:
-                met.append(blocked)
-        if not met:
-            return result, NOTHING
-        return result, met[0] if len(met) == 1 else {
-            name: fact for each in met for name, fact in each.items()
-        }
+                met = unite(met, blocked)
+        return result, met
 
-    def list_blocking(self, blocked: Mapping[str, Fact]) -> Blocking:
-        """The unknown inputs behind unknown facts; kept, since many rules wait for the same ones."""
-        names = tuple(blocked)
-        known = self._blocking.get(names)
-        if known is None:
-            known = self._blocking[names] = tuple(list_blockers(blocked))
-        return known
+    def follow(self, facts: Mapping[str, Fact], concerned: Mapping[object, Part]) -> list[object]:
+        """Go over to facts that say something else to these parts; returns the parts that come to something else."""
+        self.facts = facts
+        before = {key: known for key in concerned if (known := self._known.pop(key, None)) is not None}
+        return [key for key, known in before.items() if not self._comes_to(concerned[key], known)]
 
-
-_names: dict[int, tuple[Tree, frozenset[str]]] = {}
-
-
-def names_of(part: Part) -> frozenset[str]:
-    """The facts that a part asks for."""
-    found = _names.get(id(part.tree))
-    if found is None or found[0] is not part.tree:
-        found = _names[id(part.tree)] = (part.tree, frozenset(list_names(part.tree)))
-    return found[1]
+    def _comes_to(self, part: Part, known: Truth) -> bool:
+        """Whether a part that is worked out again comes to the same."""
+        try:
+            truth = self.of(part)
+        except RuleError:
+            return False
+        return truth == known and type(truth[0]) is type(known[0])
 
 
-def list_blockers(blocked: Mapping[str, Fact]) -> Mapping[tuple[str, str, str, str | None], None]:
-    """What would decide: the unknown inputs behind the unknown facts, each once."""
-    seen: dict[tuple[str, str, str, str | None], None] = {}
-    for fact in blocked.values():
-        for blocker in fact.blocked_by:
-            unknown = blocker.unknown
-            seen[blocker.fact, unknown.reason, unknown.text, unknown.remedy] = None
-    return seen
+def unite(one: Names, other: Names) -> Names:
+    """The names of both, each once."""
+    return tuple(dict.fromkeys(one + other)) if one and other else one or other

@@ -6,25 +6,19 @@ rule whose expression fails on these values is reported as a `Failure`; the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from preflight.diagnostics import Diagnostic, Fix, Label, Undecided
-from preflight.engine.conditions import (
-    Blocking,
-    Part,
-    Truths,
-    list_blockers,
-    make_gate,
-    make_part,
-    split_condition,
-)
+from preflight.engine.conditions import Names
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, Mark, RuleError
-from preflight.engine.releases import Version, holds, parse_release
+from preflight.engine.releases import parse_release
 from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
 from preflight.engine.tree import list_names
+from preflight.engine.verdicts import Verdict, find_form, select_rules
 from preflight.execution import Remark
 from preflight.facts.model import Blocker, Fact
+from preflight.later import Eventual
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.targets.releases import RELEASES
@@ -32,11 +26,7 @@ from preflight.values import Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Final
 
 SHOWN_LABELS = 6
 
@@ -65,113 +55,74 @@ class Subject(NamedTuple):
 
 class Outcome(NamedTuple):
     findings: tuple[Diagnostic, ...]
-    undecided: tuple[Undecided, ...]
+    undecided: Sequence[Undecided]
     failures: tuple[Failure, ...]
     checked: int
-    truths: Truths
 
 
-def run_rules(
-    rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None, earlier: Truths | None = None
-) -> Outcome:
-    """Run the rules (all of them, or those selected) whose range holds the release.
-
-    `earlier` is what conditions came to on a configuration that may be much alike.
-    """
-    release = parse_release(subject.release)
+def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None) -> Outcome:
+    """Run the rules (all of them, or those selected) whose range holds the release."""
+    chosen = rules.rules if selected is None else tuple(selected)
+    selection = select_rules(chosen, parse_release(subject.release))
+    verdicts: list[tuple[int, Verdict]] = selection.judge(subject.facts) if selection.about_facts else []
+    for kind in {remark.kind for remark in subject.remarks}:
+        verdicts += [(number, REMARKED) for number in selection.about_remarks.get(kind, ())]
     findings: list[Diagnostic] = []
-    undecided: list[Undecided] = []
+    waiting: list[Undecided | tuple[str, Names]] = []
     failures: list[Failure] = []
-    truths = Truths(subject.facts, earlier)
-    kinds = {remark.kind for remark in subject.remarks}
-    chosen = list_forms(rules.rules if selected is None else tuple(selected), release)
-    for each in chosen:
-        rule, form = each.rule, each.form
-        if rule.remark is not None and rule.remark not in kinds:
+    for number, verdict in sorted(verdicts):
+        rule, form = selection.chosen[number].rule, selection.chosen[number].form
+        if not isinstance(verdict, Mark):
+            waiting.append((rule.name, verdict))
             continue
         try:
-            if form.require is None:
+            if verdict is REMARKED:
                 findings += run_remark_rule(rules, rule, form, subject)
                 continue
-            if each.gate is not None and truths.of(each.gate)[0] is False:
-                continue
-            verdict = screen(truths, *each.parts())
-            if verdict is None:
-                continue
-            if isinstance(verdict, Mark):
-                found = run_fact_rule(rules, rule, form, subject)
-            else:
-                found = Undecided(rule.name, subject.path, subject.anchor, verdict, subject.launch)
+            found = run_fact_rule(rules, rule, form, subject)
         except RuleError as error:
             failures.append(Failure(rule.name, str(error)))
             continue
         if isinstance(found, Diagnostic):
             findings.append(found)
         elif found is not None:
-            undecided.append(found)
-    return Outcome(tuple(findings), tuple(undecided), tuple(failures), len(chosen), truths)
+            waiting.append(found)
+    unknown = {name for _, names in verdicts if not isinstance(names, Mark) for name in names}
+    asked = subject._replace(facts={name: subject.facts[name] for name in unknown})
+    undecided = Eventual(lambda: tuple(describe_waiting(waiting, asked)))
+    return Outcome(tuple(findings), undecided, tuple(failures), len(selection.chosen))
 
 
-FAILS: Final = Mark("FAILS")
-"""What `screen` says of a rule that nothing unknown keeps from failing."""
+REMARKED: Final = Mark("REMARKED")
+"""In place of a verdict: an earlier stage saw what the rule is about."""
+
+Blocking = tuple[tuple[str, str, str, str | None], ...]
+"""What would decide: (fact, reason, text, remedy), each once."""
 
 
-def screen(truths: Truths, when: tuple[Part, ...], require: Part) -> Blocking | Mark | None:
-    """What a rule comes to: None where it does not apply or passes, `FAILS`, or else what would decide it."""
-    applies, blocked = truths.of_all(when)
-    if applies is False or applies is ABSENT:
-        return None
-    verdict, more = truths.of(require)
-    if verdict is True or verdict is ABSENT:
-        return None
-    if applies is UNKNOWN or verdict is UNKNOWN:
-        return truths.list_blocking({**blocked, **more} if more else blocked)
-    return FAILS
+def describe_waiting(
+    waiting: Iterable[Undecided | tuple[str, Names]], subject: Subject
+) -> Iterable[Undecided]:
+    """Undecided rules with what would decide them; many wait for the same facts."""
+    known: dict[Names, Blocking] = {}
+    for each in waiting:
+        if isinstance(each, Undecided):
+            yield each
+            continue
+        rule, names = each
+        if names not in known:
+            known[names] = list_blockers(subject.facts[name] for name in names)
+        yield Undecided(rule, subject.path, subject.anchor, known[names], subject.launch)
 
 
-class Chosen:
-    """A rule with its form for a release; `gate` is the part of its condition that decides most often.
-
-    The other parts are made when they are first asked for: most rules stop at their gates.
-    """
-
-    __slots__ = ("_parts", "form", "gate", "rule")
-
-    def __init__(self, rule: Rule, form: Form) -> None:
-        self.rule = rule
-        self.form = form
-        self.gate = make_gate(form.when) if form.require is not None else None
-        self._parts: tuple[tuple[Part, ...], Part] | None = None
-
-    def parts(self) -> tuple[tuple[Part, ...], Part]:
-        """All parts of the condition, and the requirement."""
-        if self._parts is None:
-            require = self.form.require or ("constant", True)
-            self._parts = (split_condition(self.form.when), make_part(require))
-        return self._parts
-
-
-_FORMS: dict[tuple[int, Version], tuple[tuple[Rule, ...], tuple[Chosen, ...]]] = {}
-
-
-def list_forms(rules: tuple[Rule, ...], release: Version) -> tuple[Chosen, ...]:
-    """The rules that hold for a release, each with its form; kept, since every launch of a folder asks for the same."""
-    kept = _FORMS.get((id(rules), release))
-    if kept is None or kept[0] is not rules:
-        found = ((rule, find_form(rule, release)) for rule in rules)
-        kept = (rules, tuple(Chosen(rule, form) for rule, form in found if form is not None))
-        if len(_FORMS) >= 64:
-            _FORMS.clear()
-        _FORMS[id(rules), release] = kept
-    return kept[1]
-
-
-def find_form(rule: Rule, release: Version) -> Form | None:
-    """The first form of a rule whose range holds a release."""
-    for form in rule.forms:
-        if not form.targets or holds(form.targets, release):
-            return form
-    return None
+def list_blockers(blocked: Iterable[Fact]) -> Blocking:
+    """The unknown inputs behind unknown facts."""
+    seen: dict[tuple[str, str, str, str | None], None] = {}
+    for fact in blocked:
+        for blocker in fact.blocked_by:
+            unknown = blocker.unknown
+            seen[blocker.fact, unknown.reason, unknown.text, unknown.remedy] = None
+    return tuple(seen)
 
 
 def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> Diagnostic | Undecided | None:
@@ -188,7 +139,7 @@ def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> D
         blocked = list_assumed_absent(form, subject) if form.severity == "error" else {}
     if applies is UNKNOWN or verdict is UNKNOWN or blocked:
         return Undecided(
-            rule.name, subject.path, subject.anchor, tuple(list_blockers(blocked)), subject.launch
+            rule.name, subject.path, subject.anchor, list_blockers(blocked.values()), subject.launch
         )
     finding = build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
     return excuse(finding, rules, rule, subject)

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from preflight.configuration.bind import Settings
-from preflight.configuration.model import Configuration, Value
+from preflight.configuration.bind import Settings, differs
+from preflight.configuration.model import Bound, Configuration, Value
 from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.derived import DERIVATIONS
-from preflight.facts.model import Blocker, Evidence, Fact, Places
+from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.facts.origins import describe_bound, describe_environment
 from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version, parse_version
 from preflight.facts.surroundings import Surroundings
 from preflight.facts.world import SOURCES
+from preflight.later import Eventual
+from preflight.record import NamedTuple
 from preflight.values import Unknown
 
 NOTHING_SAID = Surroundings()
@@ -38,14 +40,24 @@ def derive_facts(
     return Facts(configuration, surroundings, given or {})
 
 
+class Order(NamedTuple):
+    """The steps of a release by the fact that they write, numbered in their order.
+
+    `readers` are, by fact, the facts whose steps have ever asked for it.
+    """
+
+    steps: Mapping[str, tuple[tuple[int, Step], ...]]
+    readers: dict[str, set[str]]
+
+
 @lru_cache(maxsize=32)
-def order_steps(release: Version) -> dict[str, tuple[tuple[int, Step], ...]]:
-    """The steps of a release by the fact that they write, numbered in their order."""
+def order_steps(release: Version) -> Order:
+    """The steps that hold for a release."""
     found: dict[str, list[tuple[int, Step]]] = {}
     for number, step in enumerate(ADJUSTMENTS + DERIVATIONS):
         if step.holds_for(release):
             found.setdefault(step.writes, []).append((number, step))
-    return {name: tuple(steps) for name, steps in found.items()}
+    return Order({name: tuple(steps) for name, steps in found.items()}, {})
 
 
 class Facts(Mapping[str, Fact]):
@@ -58,14 +70,12 @@ class Facts(Mapping[str, Fact]):
         self.surroundings = surroundings
         self.given = given
         self.release = parse_version(configuration.release)
-        self.steps = order_steps(self.release)
+        self.steps, self.readers = order_steps(self.release)
         self._final: dict[str, Fact] = {}
         self._first: dict[str, Fact] = {}
         self._taken: dict[int, Fact] = {}
-        self._reads: dict[str, set[str]] = {}
-        """What the steps of a fact asked for."""
-        self._looked_at: frozenset[str] = frozenset()
-        """What was looked at in configurations before this one."""
+        self._outside: set[str] = set()
+        """What no setting says, of all that was looked at here and in configurations that this one follows."""
 
     def __getitem__(self, name: str) -> Fact:
         fact = self._final.get(name)
@@ -105,32 +115,25 @@ class Facts(Mapping[str, Fact]):
         return fact
 
     def list_changes(self, earlier: Facts) -> set[str] | None:
-        """The facts that were looked at earlier and may have another value here; None where nothing can be said.
+        """The facts that say something else than earlier, or may; None where the two cannot be compared.
 
         What a fact is follows from the facts that its steps ask for, and in the end from those before any step.
         """
         alike = self.surroundings is earlier.surroundings and self.given == earlier.given
         if self.steps is not earlier.steps or not alike:
             return None
-        self._looked_at = earlier._looked_at | earlier._first.keys()
-        one, two = self.configuration.values, earlier.configuration.values
-        settings = one.list_changes(two) if isinstance(one, Settings) and isinstance(two, Settings) else None
-        changed = {
-            name
-            for name in self._looked_at
-            if (
-                name in settings
-                if settings is not None and name in one
-                else not same_value(earlier.first(name), self.first(name))
-            )
-        }
-        for name, reads in earlier._reads.items():
-            self._reads.setdefault(name, set()).update(reads)
-        waiting = [(name, reads) for name, reads in self._reads.items() if name not in changed]
-        size = -1
-        while size != len(changed):
-            size = len(changed)
-            changed.update([name for name, reads in waiting if not changed.isdisjoint(reads)])
+        settings = list_changes(self.configuration.values, earlier.configuration.values)
+        if settings is None:
+            return None
+        changed = {f"{prefix}{name}" for name in settings for prefix in ("", *_OF_SETTINGS)}
+        self._outside |= earlier._outside
+        changed |= {n for n in self._outside if not same_value(earlier.first(n), self.first(n))}
+        fresh = list(changed)
+        while fresh:
+            for reader in tuple(self.readers.get(fresh.pop(), ())):
+                if reader not in changed:
+                    changed.add(reader)
+                    fresh.append(reader)
         return changed
 
     def take(self, number: int, step: Step) -> Fact:
@@ -154,14 +157,15 @@ class Facts(Mapping[str, Fact]):
             )
         inputs = [fact for name, fact in view.inputs.items() if name != step.writes or fact.value is not None]
         assumptions = dict.fromkeys(a for fact in inputs for a in fact.assumptions)
-        return Fact(step.writes, value, "derived", Places(lambda: gather(inputs)), tuple(assumptions))
+        return Fact(step.writes, value, "derived", Eventual(lambda: gather(inputs)), tuple(assumptions))
 
     def run(self, step: Step, view: View) -> Value | Keep:
         """The value of a step's formula; what it asked for is kept, whatever becomes of it."""
         try:
             return step.formula(view)
         finally:
-            self._reads.setdefault(step.writes, set()).update(view.inputs, view.asked)
+            for name in (*view.inputs, *view.asked):
+                self.readers.setdefault(name, set()).add(step.writes)
 
     def start(self, name: str) -> Fact:
         """The fact before any step: a flag, an environment variable, a source outside, or nothing."""
@@ -172,13 +176,18 @@ class Facts(Mapping[str, Fact]):
         if known is not None:
             return known
         if name.startswith("env_"):
+            self._outside.add(name)
             return describe_environment(self.configuration.launch, name)
         source = SOURCES.get(name)
         if source is not None:
+            self._outside.add(name)
             return source(self.configuration, self.surroundings, self.given)
         for prefix, make in _PREFIXES.items():
             if name.startswith(prefix):
-                return make(self, name.removeprefix(prefix), name)
+                setting = name.removeprefix(prefix)
+                if prefix not in _OF_SETTINGS or setting not in self.configuration.values:
+                    self._outside.add(name)
+                return make(self, setting, name)
         return Fact(name, None, "default")
 
     def asked(self, destination: str, name: str) -> Fact:
@@ -213,11 +222,24 @@ _PREFIXES: dict[str, Callable[[Facts, str, str], Fact]] = {
 }
 
 
+_OF_SETTINGS = ("requested_", "given_")
+"""Prefixes of what a setting says before any step."""
+
+
+def list_changes(values: Mapping[str, Bound], earlier: Mapping[str, Bound]) -> Iterable[str] | None:
+    """The settings that say something else than earlier; None where the two are of different kinds."""
+    if isinstance(values, Settings):
+        return values.list_changes(earlier) if isinstance(earlier, Settings) else None
+    if isinstance(earlier, Settings):
+        return None
+    return [name for name in values.keys() | earlier.keys() if differs(values.get(name), earlier.get(name))]
+
+
 def same_value(one: Fact, two: Fact) -> bool:
-    """Whether two facts say the same, wherever they were said."""
-    return one is two or (
-        one.value == two.value and type(one.value) is type(two.value) and one.blocked_by == two.blocked_by
-    )
+    """Whether two facts say the same, wherever they were said; what is not known is the same to every rule."""
+    if one.blocked_by or two.blocked_by:
+        return bool(one.blocked_by) and bool(two.blocked_by)
+    return one is two or (one.value == two.value and type(one.value) is type(two.value))
 
 
 def gather(inputs: Iterable[Fact]) -> tuple[Evidence, ...]:
