@@ -1,7 +1,8 @@
 """Where the ranks of a launch meet, and which rank a node has.
 
 In: a launch.  Out: host, port, backend and node rank, each a text and its place.  torchrun reads its own options and
-no MASTER_ADDR; programs under srun, mpirun and plain python read the environment; ms-swift hands the environment to
+no MASTER_ADDR; programs under srun, mpirun and plain python read the environment, unless a flag of their own says
+otherwise; ms-swift hands the environment to
 torchrun.  What a launcher finds out by itself (a hostfile, Ray) is absent.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from preflight.launch.model import Launch, Setting
 from preflight.launch.options import cut
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Text, Unknown
@@ -16,6 +18,10 @@ from preflight.values import Text, Unknown
 Placed = tuple[Text | None, Span | None]
 NOTHING: Placed = (None, None)
 READ_ENVIRONMENT = frozenset({"srun", "mpirun", "python", "megatron", "swift"})
+OWN_FLAGS = pattern(
+    r"--(?:master|dist|init|rdzv)[-_](?:addr(?:ess)?|ip|host|port|url|method|init[-_]method)(?:=.*)?"
+)
+"""Flags by which a program is told the meeting point, whatever its environment says."""
 
 
 class Rendezvous(NamedTuple):
@@ -31,6 +37,10 @@ def read_rendezvous(launch: Launch) -> Rendezvous:
     if launcher.kind in {"torchrun", "torch.distributed.launch"}:
         return _read_torchrun(launch)
     if launcher.kind in READ_ENVIRONMENT:
+        own = next((word for word in launch.argv if OWN_FLAGS.fullmatch(word.text.display())), None)
+        if own is not None:
+            told = Text.missing(Unknown("program", own.text.display()), own.span), own.span
+            return Rendezvous(told, told)
         return Rendezvous(_variable(launch, "MASTER_ADDR"), _variable(launch, "MASTER_PORT"))
     if launcher.kind in {"msrun", "deepspeed"}:
         return Rendezvous(_place(options.get("master_addr")), _place(options.get("master_port")))

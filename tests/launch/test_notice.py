@@ -90,6 +90,19 @@ def remarks_of(script: str, folder: Path | None = None) -> list[Remark]:
             f"{TWO} --master-addr $SLURM_SUBMIT_HOST a.py", ["submit-host-as-address"], id="the login node"
         ),
         pytest.param(
+            HEADER
+            + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\nsrun --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2",
+            ["submit-host-as-address"],
+            id="the login node in the environment",
+        ),
+        pytest.param(
+            HEADER
+            + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\n"
+            + "srun --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2 --master-addr=$FIRST",
+            [],
+            id="the program is told another",
+        ),
+        pytest.param(
             f"{TWO} --master-addr x --master-port $RANDOM a.py", ["port-drawn-per-task"], id="drawn port"
         ),
         pytest.param(HEADER + f"srun {TWO} --master-addr x --master-port $RANDOM a.py", [], id="drawn once"),
