@@ -201,7 +201,9 @@ def bind(
     if choice.note:
         notes[choice.note] = None
     for table in choice.tables:
-        for configuration in bind_launch(launch, table, context.files, assumed=choice.assumed):
+        for configuration in bind_launch(
+            launch, table, context.files, assumed=choice.assumed, beside=choice.beside
+        ):
             configuration = configuration._replace(elder=choice.elder)
             facts = derive_facts(configuration, request.surroundings)
             if request.megatron is not None and configuration.recognised:

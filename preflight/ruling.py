@@ -176,7 +176,7 @@ def run_one(
         anchor=place_of(launch),
         launch=number,
         configuration=configuration.name,
-        fork=configuration.fork if configuration.assumed_release else "",
+        fork=configuration.fork,
         elder=configuration.elder,
     )
     if not configuration.recognised:

@@ -34,16 +34,19 @@ LEFT_OPEN = -1
 
 
 def bind_launch(
-    launch: Launch, table: Table, files: Files | None = None, *, assumed: bool = False
+    launch: Launch, table: Table, files: Files | None = None, *, assumed: bool = False, beside: bool = False
 ) -> tuple[Configuration, ...]:
-    """The configurations of a launch at one release; `files` lets the program's own flags be read."""
+    """The configurations of a launch at one release; `files` lets the program's own flags be read.
+
+    `assumed`: nothing says the release.  `beside`: only a checkout beside the script does.
+    """
     if launch.configuration is not None:
         from preflight.configuration.code import bind_code
 
-        return (bind_code(launch, launch.configuration, table, assumed=assumed),)
+        return (bind_code(launch, launch.configuration, table),)
     origin = find_origin(launch)
     if not origin.based:
-        return (Configuration(launch, None, table.release, {}, (), False, assumed),)
+        return (Configuration(launch, None, table.release, {}, (), False),)
     reading = read_line(launch, table, origin, files, assumed=assumed)
     problems = describe_faults(reading.faults, reading.table, reading.origin, launch, sure=reading.sure)
     opening = next(iter((*reading.parsed.openings, *hidden_openings(launch))), None)
@@ -56,11 +59,8 @@ def bind_launch(
     absent = find_absent(reading.table, Absence(opening, foreign, reading.defaults, split))
     values = Settings(reading.parsed, reading.table, absent, unsettled)
     trains = reading.trains if not reading.origin.fork else None
-    return (
-        Configuration(
-            launch, None, table.release, values, problems, True, assumed, trains, reading.origin.fork
-        ),
-    )
+    excuse = reading.origin.fork if assumed else reading.origin.patched if beside else ""
+    return (Configuration(launch, None, table.release, values, problems, True, trains, excuse),)
 
 
 class Reading(NamedTuple):
@@ -102,9 +102,9 @@ def read_line(
         if seen or explained.options or explained.changed:
             known = extend(table, (*options, *explained.options), explained.changed)
             parsed = parse_words(launch.argv, known)
-        origin = origin._replace(fork=origin.fork or explained.fork)
+        origin = origin.speaking(explained.fork)
     if origin.own and not origin.fork and speaks_of_fork(parsed.faults, known):
-        origin = origin._replace(fork="several of its flags are in no release of Megatron")
+        origin = origin.speaking("several of its flags are in no release of Megatron")
     sure = seen or not assumed
     faults = tuple(fault for fault in parsed.faults if fault.kind != "required" or sure)
     trains = shipped.trains if shipped is not None else None

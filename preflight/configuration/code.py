@@ -46,9 +46,7 @@ FEWEST = 2
 """So many fields must be Megatron's."""
 
 
-def bind_code(
-    launch: Launch, code: CodeConfiguration, table: Table, *, assumed: bool = False
-) -> Configuration:
+def bind_code(launch: Launch, code: CodeConfiguration, table: Table) -> Configuration:
     """The configuration that code builds; False in place of a text or number (`fp8=False`) is none."""
     destinations = {option.destination: option for option in table.options if option.action != "help"}
     values: dict[str, Bound] = {}
@@ -71,7 +69,7 @@ def bind_code(
             known = (told and reason is None) or (name in LEFT_OUT and is_settled(code))
             unknown = None if known else reason or Unknown("code", f"{code.name} does not set {name}")
             values[name] = Bound(name, option.default, "default", unknown)
-    return Configuration(launch, code.name, table.release, values, (), recognised, assumed)
+    return Configuration(launch, code.name, table.release, values, (), recognised)
 
 
 def is_settled(code: CodeConfiguration) -> bool:

@@ -53,9 +53,9 @@ class Configuration(NamedTuple):
     `name` tells several configurations of a launch apart (actor, reference); None for the only one.
     `release` is the flag table's version (`core_v0.19.0`).  `recognised` is False where the program is not
     Megatron's and its flags are none of Megatron's: rules about Megatron then do not apply.  `trains` says whether the
-    program runs Megatron's training loop; None where that is not known.  `fork` says, in words, why a fork of
-    Megatron may run; it is empty where nothing speaks for one.  `elder` is the release before, where what runs is on
-    the way from that to `release`.
+    program runs Megatron's training loop; None where that is not known.  `fork` says, in words,
+    why a fork of Megatron may run; it is empty where nothing speaks for one, or where the user names the release.
+    `elder` is the release before, where what runs is on the way from that to `release`.
     """
 
     launch: Launch
@@ -64,7 +64,6 @@ class Configuration(NamedTuple):
     values: Mapping[str, Bound]
     problems: tuple[Remark, ...]
     recognised: bool
-    assumed_release: bool = False
     trains: bool | None = None
     fork: str = ""
     elder: str = ""

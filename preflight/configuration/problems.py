@@ -107,7 +107,9 @@ class Writer:
         return Remark(kind, span, values, related, edits)
 
     def write(self, fault: Fault) -> Iterator[Remark]:
-        """The remarks of one fault; none where a fork may explain it."""
+        """The remarks of one fault; none where a fork may explain it, or the line ends of Windows do."""
+        if fault.flag.endswith("\r"):
+            return
         if fault.kind == "unknown":
             remark = self.write_unknown(fault)
             if remark is not None:

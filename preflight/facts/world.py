@@ -139,7 +139,7 @@ def _trains(configuration: Configuration, surroundings: Surroundings, given: Giv
 
 
 def _fork(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:
-    return Fact("fork", bool(configuration.fork) and configuration.assumed_release, "launcher")
+    return Fact("fork", bool(configuration.fork), "launcher")
 
 
 def _other_accelerator(configuration: Configuration, surroundings: Surroundings, given: Given) -> Fact:

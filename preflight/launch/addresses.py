@@ -102,11 +102,9 @@ def _shown(text: Text) -> str:
             continue
         place = piece.span.resolve()
         before = place.source.data[max(0, place.start - 300) : place.start]
-        begin = (
-            max(before.rfind(b"$("), before.rfind(b"`"))
-            if piece.unknown.reason in ("command", "node")
-            else -1
-        )
+        begin = -1
+        if piece.unknown.reason in ("command", "node") and not piece.unknown.text.startswith(("$(", "`")):
+            begin = max(before.rfind(b"$("), before.rfind(b"`"))
         lead = before[begin:].decode("utf-8", "replace") if begin >= 0 else ""
         parts.append(lead + piece.unknown.text)
     return "".join(parts)
@@ -120,7 +118,7 @@ def runs_everywhere(launch: Launch, text: Text | None) -> bool:
     """Whether each node or task works the text out for itself.
 
     Text of a shell that srun starts is worked out in each task; text of the script itself once, if the script is a
-    batch script or starts the nodes, and on every node if nothing in it reaches another node.
+    batch script or starts the nodes, and on every node if nothing in it reaches another node.  deepspeed reaches them.
     """
     if text is None:
         return False
@@ -131,6 +129,8 @@ def runs_everywhere(launch: Launch, text: Text | None) -> bool:
     if any(layer.kind in TASKS for layer in launch.wrappers):
         return inside
     if launch.header is not None or any(layer.kind == "ssh" for layer in launch.wrappers):
+        return False
+    if launch.launcher.kind == "deepspeed" and not launch.launcher.options.keys() & {"no_ssh", "node_rank"}:
         return False
     rank, _ = read_node_rank(launch)
     value = rank[0].value if rank[0] is not None and not rank[0].assumptions else None

@@ -26,7 +26,8 @@ def notice_options(start: Start, certain: bool) -> Iterable[Remark]:
     starter = next((s for s in STARTERS.values() if s.kind == start.kind), None)
     if starter is None or start.plain:
         return
-    yield from _notice_program(start)
+    if certain or not any(map(_swallowed, start.options.given)):
+        yield from _notice_program(start)
     grammar = starter.grammar
     seen: dict[str, Given] = {}
     for given in start.options.given:

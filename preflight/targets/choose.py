@@ -28,12 +28,14 @@ class UnknownTargetError(ValueError):
 class Choice(NamedTuple):
     """The tables to check against. `assumed` says that nobody named the release; `note` then says why this one.
 
-    `elder` is the release before, where the checkout is on the way from that to its table's.
+    `beside` says that a checkout beside the script names it.  `elder` is the release before, where the checkout is on
+    the way from that to its table's.
     """
 
     tables: tuple[Table, ...]
     assumed: bool = False
     note: str = ""
+    beside: bool = False
     elder: str = ""
 
 
@@ -56,7 +58,7 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
     found = find_installed(launch, files) if files is not None else None
     if found is not None:
         before_all = found.release == RELEASES[0] and bool(found.note)
-        return Choice((load_table(found.release),), before_all, found.note, found.elder)
+        return Choice((load_table(found.release),), before_all, found.note, True, found.elder)
     named = find_naming(launch)
     release = infer_release(launch)
     if named is not None and knows_as_much(named[0], release, launch):
@@ -93,7 +95,7 @@ def choose_checkout(path: str) -> Choice:
                 programs=programs,
                 checkpoint=shipped.checkpoint,
             )
-        _named[path] = Choice((table,), False, note, elder)
+        _named[path] = Choice((table,), False, note, elder=elder)
     return _named[path]
 
 

@@ -60,22 +60,29 @@ FORK_SIGNS = (*ACCELERATORS, b"deepspeed")
 
 class Origin(NamedTuple):
     """`own`: Megatron ships a program of this name.  `based`: its flags are Megatron's.  `fork`: why not all of its
-    flags need to be Megatron's, in words; empty where nothing says so."""
+    flags need to be Megatron's, in words; empty where nothing says so.  `patched`: the same where it says that Megatron
+    itself is not NVIDIA's, whatever release lies beside the script."""
 
     own: bool
     based: bool
     paths: tuple[str, ...] = ()
     fork: str = ""
+    patched: str = ""
+
+    def speaking(self, sign: str) -> Origin:
+        """The same with a further sign of a fork."""
+        return self._replace(fork=self.fork or sign, patched=self.patched or sign)
 
 
 def find_origin(launch: Launch) -> Origin:
     """Whose program it is."""
     paths = match_program(launch)
+    sign = find_fork_sign(launch)
     if paths:
-        return Origin(True, True, paths, find_fork_sign(launch))
+        return Origin(True, True, paths, sign, sign)
     flags = set(list_flags(launch))
     based = bool(flags & TELLING_FLAGS) or len(flags & MEGATRON_FLAGS) >= 4
-    return Origin(False, based, fork="the program is not one of Megatron's" if based else "")
+    return Origin(False, based, fork="the program is not one of Megatron's" if based else "", patched=sign)
 
 
 def list_flags(launch: Launch) -> Iterable[str]:

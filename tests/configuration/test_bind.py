@@ -196,6 +196,40 @@ def test_a_fork_s_launcher_explains_strange_flags() -> None:
     assert kinds(bind("--num-experts 8 16", kind="deepspeed")) == []
 
 
+@pytest.mark.parametrize(
+    ("program", "sign", "known", "fork"),
+    [
+        ("pretrain_gpt.py", b"export HCCL_CONNECT_TIMEOUT=1", {"beside": True}, True),
+        ("train.py", b"export HCCL_CONNECT_TIMEOUT=1", {"beside": True}, True),
+        ("pretrain_gpt.py", b"", {"beside": True}, False),
+        ("train.py", b"", {"beside": True}, False),
+        ("train.py", b"", {"assumed": True}, True),
+        ("pretrain_gpt.py", b"export HCCL_CONNECT_TIMEOUT=1", {}, False),
+    ],
+    ids=[
+        "patched",
+        "patched, own program",
+        "plain",
+        "own program",
+        "own program, no checkout",
+        "named by the user",
+    ],
+)
+def test_a_checkout_beside_a_fork_that_patches_it_says_not_all(
+    program: str, sign: bytes, known: dict[str, bool], fork: bool
+) -> None:
+    launch = make_launch(["--tensor-model-parallel-size", "2", "--num-layers", "8"], program)
+    launch = launch._replace(source=Source("train.sh", launch.source.data + b"\n" + sign))
+    (configuration,) = bind_launch(launch, load_table("core_r0.8.0"), **known)
+    assert bool(configuration.fork) == fork
+
+
+def test_a_flag_that_ends_in_a_carriage_return_is_left_to_the_line_ends() -> None:
+    launch = make_launch(["--num-layers", "8", "--log-throughput\r"])
+    (configuration,) = bind_launch(launch, load_table("core_v0.19.0"))
+    assert kinds(configuration) == []
+
+
 def test_a_fork_s_flag_may_share_the_layers_out() -> None:
     for more, known in (
         ("", True),

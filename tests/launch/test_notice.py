@@ -117,6 +117,29 @@ def remarks_of(script: str, folder: Path | None = None) -> list[Remark]:
         ),
         pytest.param("torchrun --nnodes 2 --master-addr x a.py", ["node-rank-missing"], id="no rank"),
         pytest.param(
+            "D=$(date)\nP=$(shuf -n 1 -i 10000-65535)\ndeepspeed --hostfile h --num_nodes 2 --master_port $P a.py",
+            [],
+            id="drawn where deepspeed starts the nodes",
+        ),
+        pytest.param(
+            "P=$(shuf -n 1 -i 10000-65535)\n"
+            "deepspeed --no_ssh --node_rank $R --hostfile h --num_nodes 2 --master_addr x --master_port $P a.py",
+            ["port-drawn-per-task"],
+            id="drawn where each node starts deepspeed",
+        ),
+        pytest.param(
+            "for h in $(list_hosts); do HEAD=${HEAD:-$h}; done\n"
+            "torchrun --nnodes 2 --node-rank $R --master-addr $HEAD --master-port 29500 pretrain_gpt.py --num-layers 2",
+            [],
+            id="no hosts to look at, which never happens",
+        ),
+        pytest.param(
+            "HEAD='your host'\n"
+            "torchrun --nnodes 2 --node-rank $R --master-addr $HEAD --master-port 29500 pretrain_gpt.py --num-layers 2",
+            ["launcher-program-displaced"],
+            id="half of a value with a blank",
+        ),
+        pytest.param(
             "torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint x:1 a.py", [], id="no rank needed"
         ),
         pytest.param(f"set -e\n{T} 2>&1 | tee log", ["status-hidden-by-pipe"], id="a hidden status"),
