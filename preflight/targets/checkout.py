@@ -16,15 +16,21 @@ from contextlib import suppress
 from preflight.patterns import pattern
 from preflight.source import Files
 from preflight.targets.definition import interpret
-from preflight.targets.modules import Modules
+from preflight.targets.modules import Module, Modules
 from preflight.targets.objects import Function, Parser
 from preflight.targets.program import read_program
 from preflight.targets.table import SUPPRESS, Option, Program, Table
 from preflight.targets.version import UnreadableError as UnreadableError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 ARGUMENTS = ("megatron.training.arguments", "megatron.arguments")
 CHECKPOINTING = ("megatron.training.checkpointing", "megatron.checkpointing")
 STARTERS = ("add_megatron_arguments", "parse_args")
+WHOLE_FILE = "yaml_cfg"
+"""The destination of an option whose file says all the others."""
 HELP = Option(("-h", "--help"), "help", "help", default=SUPPRESS)
 MEGATRON_START = pattern(rb"\b(pretrain|initialize_megatron|parse_and_validate_args)\s*\(")
 PROGRAM_FOLDERS = ("", "examples", "tasks", "tools", "megatron/elastification")
@@ -59,15 +65,43 @@ def read_parser(modules: Modules) -> Parser | None:
             node = module.names.get(name)
             if not isinstance(node, ast.FunctionDef):
                 continue
-            interpreter = interpret(modules)
             starts_empty = bool(node.args.args) and node.args.args[0].arg == "parser"
-            with suppress(RecursionError):
-                interpreter.call(Function(module, node), [Parser()] if starts_empty else [None, None])
-            parsers = [*interpreter.parsers]
-            if parsers and parsers[0].options:
-                parsers[0].options.insert(0, HELP)
-                return parsers[0]
+            parsers = call_parsing(module, node, modules, [Parser()] if starts_empty else [None, None])
+            main = max(parsers, key=lambda parser: len(parser.options), default=Parser()).top
+            if main.options:
+                main.options.insert(0, HELP)
+                main.options += read_rewriting(module, modules, main)
+                return main
     return None
+
+
+def call_parsing(module: Module, node: ast.FunctionDef, modules: Modules, given: list[Any]) -> list[Parser]:
+    """The parsers that a function makes, or is given and fills."""
+    interpreter = interpret(modules)
+    with suppress(RecursionError):
+        interpreter.call(Function(module, node), given)
+    return [*interpreter.parsers]
+
+
+def read_rewriting(module: Module, modules: Modules, main: Parser) -> Iterator[Option]:
+    """The options of a parser that looks first and rewrites the command line from the file that they name.
+
+    Then that file says everything, as with Megatron's own `--yaml-cfg`.
+    """
+    node = module.names.get("parse_args")
+    if not isinstance(node, ast.FunctionDef) or not any(map(sets_command_line, ast.walk(node))):
+        return
+    known = {text for option in main.options for text in option.strings}
+    for parser in call_parsing(module, node, modules, [None, None]):
+        if len(parser.options) < len(main.options):
+            for option in parser.options:
+                if known.isdisjoint(option.strings):
+                    yield option._replace(destination=WHOLE_FILE)
+
+
+def sets_command_line(node: ast.AST) -> bool:
+    """Whether a node is `sys.argv = ...`."""
+    return isinstance(node, ast.Assign) and any(ast.unparse(target) == "sys.argv" for target in node.targets)
 
 
 def read_checkpoint_arguments(modules: Modules) -> dict[str, bool | str]:

@@ -162,6 +162,28 @@ def knows_as_much(release: str, other: str, launch: Launch) -> bool:
 
 
 def infer_release(launch: Launch) -> str:
+    """The newest release that knows the most of the launch's flags, and takes their values where one does."""
+    release = find_knowing(launch)
+    if takes_values(release, launch) or not find_origin(launch).based:
+        return release
+    others = (name for name in reversed(RELEASES[:-1]) if knows_as_much(name, release, launch))
+    return next((name for name in others if takes_values(name, launch)), release)
+
+
+def takes_values(release: str, launch: Launch) -> bool:
+    """Whether each option that has a choice of values is given one of them."""
+    flags = load_table(release).flags
+    for word, following in zip(launch.argv, launch.argv[1:], strict=False):
+        option = flags.get(word.text.value or "")
+        value = following.text.value
+        if option is None or not option.choices or option.nargs is not None or value is None:
+            continue
+        if value not in map(str, option.choices):
+            return False
+    return True
+
+
+def find_knowing(launch: Launch) -> str:
     """The newest release that knows the most of the launch's flags."""
     newest = load_table(NEWEST)
     flags = dict.fromkeys(list_flags(launch))

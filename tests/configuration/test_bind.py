@@ -437,3 +437,34 @@ def test_a_remark_about_the_program_stands_in_the_script() -> None:
     program = launch.program._replace(span=given.span(0, len(given.data)))
     (configuration,) = bind_launch(launch._replace(program=program), load_table("core_v0.19.0"))
     assert {problem.span for problem in configuration.problems} == {launch.span}
+
+
+REWRITING = """
+import argparse
+import sys
+
+
+def add_megatron_arguments(parser):
+    parser.add_argument("--num-layers", type=int)
+    parser.add_argument("--hidden-size", type=int)
+    return parser
+
+
+def parse_args(extra_args_provider=None, ignore_unknown_args=False):
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument("--recipe", type=str)
+    chosen, rest = first.parse_known_args()
+    sys.argv = [sys.argv[0]] + read_recipe(chosen.recipe) + rest
+    return add_megatron_arguments(argparse.ArgumentParser()).parse_args()
+"""
+
+
+@pytest.mark.parametrize("rewrites", [True, False], ids=["it takes the line from a file", "it only looks"])
+def test_a_checkout_may_take_the_command_line_from_a_file(tmp_path: Path, rewrites: bool) -> None:
+    folder = tmp_path / "megatron" / "training"
+    folder.mkdir(parents=True)
+    text = REWRITING if rewrites else REWRITING.replace("sys.argv =", "argv =")
+    (folder / "arguments.py").write_text(text)
+    configuration = bind("--recipe small.yaml", folder=tmp_path)
+    assert ("unknown-flag" in kinds(configuration)) != rewrites
+    assert (configuration.values["num_layers"].unknown is not None) == rewrites

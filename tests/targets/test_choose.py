@@ -112,6 +112,22 @@ def test_the_newest_release_that_knows_the_flags_is_assumed(flags: list[str], re
     assert release in choice.note
 
 
+@pytest.mark.parametrize(
+    ("line", "release"),
+    [
+        ("--tokenizer-type MistralTokenizer", "core_r0.8.0"),
+        ("--tokenizer-type NullTokenizer", NEWEST),
+        ("--tokenizer-type OurTokenizer", NEWEST),
+        ("--tokenizer-type MistralTokenizer --sft", NEWEST),
+    ],
+    ids=["one release takes it", "all take it", "none takes it", "it lacks a flag"],
+)
+def test_of_releases_that_know_the_flags_one_that_takes_the_values_is_assumed(
+    line: str, release: str
+) -> None:
+    assert choose_tables(None, make_launch([*PLAIN, *line.split()])).tables[0].release == release
+
+
 def make_checkout(folder: Path, version: str, early: str = "rc0") -> Path:
     core = folder / "megatron" / "core"
     core.mkdir(parents=True)
