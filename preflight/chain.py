@@ -33,6 +33,7 @@ class Request(NamedTuple):
     `target` is the release's name as typed (None: to be inferred).  `arguments` are the positional arguments from 1.
     `select` and `ignore` hold names of rules and families.  `overlay` are contents that stand in for files of the
     disk; `directory` stands in for the working directory.  `megatron` is a checkout whose own validators are asked.
+    `undecided` says whether somebody wants to know which rules could not be decided.
     """
 
     rules: RuleSet
@@ -55,6 +56,7 @@ class Request(NamedTuple):
     overlay: Mapping[str, bytes] = {}
     directory: str | None = None
     megatron: str | None = None
+    undecided: bool = True
 
 
 MAXIMUM_VARIANTS = 64

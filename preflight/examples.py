@@ -7,7 +7,7 @@ leaves the rule undecided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from preflight.diagnostics import Diagnostic, Undecided
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
     """What a check said: findings, undecided rules, and the script after safe and unsafe fixes of the rule."""
 
     findings: tuple[Diagnostic, ...]
-    undecided: Sequence[Undecided]
+    undecided: tuple[Undecided, ...]
     fixed: str | None = None
 
 

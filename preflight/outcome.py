@@ -6,7 +6,7 @@ baseline covers stay in the list with the reason in `ignored`: reports count the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from preflight.diagnostics import SEVERITIES, Diagnostic, Severity, Undecided
 from preflight.record import NamedTuple
@@ -24,7 +24,7 @@ class FileOutcome(NamedTuple):
     launches: int = 0
     error: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    undecided: Sequence[Undecided] = ()
+    undecided: tuple[Undecided, ...] = ()
     target: str | None = None
     rules: int = 0
     sources: tuple[Source, ...] = ()

@@ -17,7 +17,6 @@ from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.execution import Remark, Script
 from preflight.facts.model import Fact
 from preflight.fingerprint import stamp
-from preflight.later import Eventual
 from preflight.launch.model import Launch
 from preflight.outcome import FileOutcome
 from preflight.patterns import pattern
@@ -90,7 +89,7 @@ class Answer(NamedTuple):
     """What the rules say of all launches of a script."""
 
     findings: list[Diagnostic]
-    undecided: Sequence[Undecided]
+    undecided: tuple[Undecided, ...]
     failures: tuple[str, ...]
     checked: int
     notes: tuple[str, ...]
@@ -102,14 +101,14 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
     for number, settled in enumerate(resolved.launches):
         groups.setdefault(place_of(settled.launch), []).append((number, settled))
     findings: list[Diagnostic] = []
-    undecided: list[tuple[list[Sequence[Undecided]], list[Diagnostic]]] = []
+    undecided: list[Undecided] = []
     failures: dict[str, None] = {}
     notes: dict[str, None] = {}
     checked = 0
     known: dict[int, list[Outcome]] = {}  # launches that are alike share their configurations
     for place, variants in groups.items():
         found = []
-        waiting: list[Sequence[Undecided]] = []
+        waiting: list[Undecided] = []
         releases: dict[str, bool] = {}
         for number, settled in variants:
             key = id(settled.configurations)
@@ -121,7 +120,7 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
             for (configuration, _), outcome in zip(settled.configurations, known[key], strict=True):
                 refused = any(finding.severity == "error" for finding in outcome.findings)
                 releases[configuration.release] = releases.get(configuration.release, False) or refused
-                waiting.append(outcome.undecided)
+                waiting += outcome.undecided
                 checked = max(checked, outcome.checked)
                 failures.update(
                     {f"rule {f.rule} could not be run: {f.message}": None for f in outcome.failures}
@@ -132,13 +131,12 @@ def run_launches(resolved: Resolved, rules: tuple[Rule, ...], request: Request) 
         if language_of(resolved.script.source) == "python":
             merged = soften(merged, found)
         findings += merged
-        undecided.append((waiting, merged))
+        undecided += merge_undecided(waiting, merged)
         if len(releases) > 1:
             refusing = [name for name, refused in releases.items() if refused]
             notes[describe_validity(f"line {place.position.line}", releases, refusing)] = None
     findings = keep_one_of_each([*findings, *run_layout(resolved, rules, request)])
-    still = Eventual(lambda: tuple(each for group in undecided for each in merge_undecided(*group)))
-    return Answer(findings, still, tuple(failures), checked, tuple(notes))
+    return Answer(findings, tuple(undecided), tuple(failures), checked, tuple(notes))
 
 
 def keep_one_of_each(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -180,10 +178,12 @@ def run_one(
         elder=configuration.elder,
     )
     if not configuration.recognised:
-        return run_rules(request.rules, subject, general_rules(rules))
-    if launch.configuration is None:
-        return run_rules(request.rules, subject, rules)
-    outcome = run_rules(request.rules, subject, rules_beyond_arguments(request.rules, rules))
+        rules = general_rules(rules)
+    elif launch.configuration is not None:
+        rules = rules_beyond_arguments(request.rules, rules)
+    outcome = run_rules(request.rules, subject, rules, undecided=request.undecided)
+    if not configuration.recognised or launch.configuration is None:
+        return outcome
     findings = outcome.findings
     if TEST_FILE.search(launch.source.path):
         findings = tuple(each for each in findings if _shows_in_a_test(each))

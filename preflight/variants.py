@@ -46,23 +46,20 @@ def merge_findings(found: Sequence[tuple[Path, Sequence[Diagnostic]]]) -> list[D
     return merged
 
 
-def merge_undecided(
-    found: Iterable[Iterable[Undecided]], decided: Iterable[Diagnostic]
-) -> Iterable[Undecided]:
+def merge_undecided(found: Iterable[Undecided], decided: Iterable[Diagnostic]) -> list[Undecided]:
     """Each undecided rule of one launch command once, with all that blocks it; those that fail are decided."""
     failing = {diagnostic.rule for diagnostic in decided}
     merged: dict[str, Undecided] = {}
-    for outcome in found:
-        for each in outcome:
-            if each.rule in failing:
-                continue
-            old = merged.get(each.rule)
-            if old is None:
-                merged[each.rule] = each
-            elif each.blocked_by != old.blocked_by:
-                blocked = tuple(dict.fromkeys(old.blocked_by + each.blocked_by))
-                merged[each.rule] = old._replace(blocked_by=blocked)
-    return merged.values()
+    for each in found:
+        if each.rule in failing:
+            continue
+        old = merged.get(each.rule)
+        if old is None:
+            merged[each.rule] = each
+        elif each.blocked_by != old.blocked_by:
+            blocked = tuple(dict.fromkeys(old.blocked_by + each.blocked_by))
+            merged[each.rule] = old._replace(blocked_by=blocked)
+    return list(merged.values())
 
 
 def describe_validity(place: str, releases: Iterable[str], refusing: Iterable[str]) -> str:

@@ -79,10 +79,10 @@ def test_the_named_branches_hold_only_where_the_finding_does(data: st.DataObject
 def test_an_undecided_rule_is_said_once_and_not_where_it_fails() -> None:
     one = Undecided("a", "s.sh", None, (("x", "environment", "$X", None),))
     other = one._replace(blocked_by=(("y", "environment", "$Y", None),))
-    assert list(merge_undecided([[one, other], [one]], [])) == [
+    assert merge_undecided([one, other, one], []) == [
         one._replace(blocked_by=one.blocked_by + other.blocked_by)
     ]
-    assert list(merge_undecided([[one]], [finding("x")._replace(rule="a")])) == []
+    assert merge_undecided([one], [finding("x")._replace(rule="a")]) == []
 
 
 CHOICES = b"""if half:

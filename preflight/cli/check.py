@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from preflight.cli import options as shared
-from preflight.cli.output import make_page, read_outputs, report
+from preflight.cli.output import UNDECIDED, make_page, read_outputs, report
 from preflight.cli.session import MisuseError, Session
 from preflight.cli.sheet import Sheet
 from preflight.outcome import Outcome
@@ -69,6 +69,7 @@ def run(words: list[str]) -> int:
             session = hold_against(options.node or session.here.node or "", options, arguments)
         session.validate()
         targets = read_outputs(options, session.here)
+        session.tells_undecided = any(name in UNDECIDED for name, _ in targets)
         if "-" in options.paths and options.fix and not options.diff:
             raise MisuseError("standard input cannot be fixed in place; use --diff")
         if options.fix or options.diff or options.unsafe_fixes:

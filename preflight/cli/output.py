@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Target = tuple[str, str | None]
 SPOKEN = ("text", "concise", "github")
 """Formats in which people read on the spot what could not be checked."""
+UNDECIDED = ("text", "json")
+"""Formats that tell which rules could not be decided, and why."""
 
 
 def read_outputs(options: Namespace, settings: Settings, formats: Sequence[str] = FORMATS) -> list[Target]:

@@ -42,6 +42,7 @@ class Session:
     def __init__(self, options: Namespace, arguments: tuple[str, ...] | None = None) -> None:
         self.options = options
         self.arguments = arguments
+        self.tells_undecided = True
         self.here = self.settings_of(os.getcwd())
         self._rules: dict[tuple[str, ...], RuleSet] = {}
         self._surroundings: dict[str | None, Surroundings] = {}
@@ -109,6 +110,7 @@ class Session:
         named = (*select, *ignore, *settings.severity)
         if named or settings.rules:
             check_names(named, self.rules_of(settings))
+        strict = first(options.strict, settings.strict, False)
         return Request(
             rules=rules,
             target=options.target or settings.target,
@@ -126,8 +128,9 @@ class Session:
             use_ignores=not getattr(options, "no_ignores", False),
             require_reason=bool(settings.require_reason),
             fail_on=options.fail_on or settings.fail_on or "error",
-            strict=first(options.strict, settings.strict, False),
+            strict=strict,
             megatron=getattr(options, "megatron", None),
+            undecided=self.tells_undecided or strict,
         )
 
     def environment_of(self, settings: Settings, path: str) -> Mapping[str, str]:

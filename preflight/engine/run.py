@@ -6,7 +6,7 @@ rule whose expression fails on these values is reported as a `Failure`; the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from preflight.diagnostics import Diagnostic, Fix, Label, Undecided
 from preflight.engine.conditions import Names
@@ -18,7 +18,6 @@ from preflight.engine.tree import list_names
 from preflight.engine.verdicts import Verdict, find_form, select_rules
 from preflight.execution import Remark
 from preflight.facts.model import Blocker, Fact
-from preflight.later import Eventual
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.targets.releases import RELEASES
@@ -55,25 +54,34 @@ class Subject(NamedTuple):
 
 class Outcome(NamedTuple):
     findings: tuple[Diagnostic, ...]
-    undecided: Sequence[Undecided]
+    undecided: tuple[Undecided, ...]
     failures: tuple[Failure, ...]
     checked: int
 
 
-def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None) -> Outcome:
-    """Run the rules (all of them, or those selected) whose range holds the release."""
+def run_rules(
+    rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None = None, *, undecided: bool = True
+) -> Outcome:
+    """Run the rules (all of them, or those selected) whose range holds the release.
+
+    What would decide those that wait is asked only where `undecided` says that somebody wants to know.
+    """
     chosen = rules.rules if selected is None else tuple(selected)
     selection = select_rules(chosen, parse_release(subject.release))
     verdicts: list[tuple[int, Verdict]] = selection.judge(subject.facts) if selection.about_facts else []
     for kind in {remark.kind for remark in subject.remarks}:
         verdicts += [(number, REMARKED) for number in selection.about_remarks.get(kind, ())]
     findings: list[Diagnostic] = []
-    waiting: list[Undecided | tuple[str, Names]] = []
+    waiting: list[Undecided] = []
     failures: list[Failure] = []
+    known: dict[Names, Blocking] = {}
     for number, verdict in sorted(verdicts):
         rule, form = selection.chosen[number].rule, selection.chosen[number].form
         if not isinstance(verdict, Mark):
-            waiting.append((rule.name, verdict))
+            if undecided:
+                if verdict not in known:
+                    known[verdict] = list_blockers(subject.facts[name] for name in verdict)
+                waiting.append(wait(rule, subject, known[verdict]))
             continue
         try:
             if verdict is REMARKED:
@@ -85,12 +93,9 @@ def run_rules(rules: RuleSet, subject: Subject, selected: Iterable[Rule] | None 
             continue
         if isinstance(found, Diagnostic):
             findings.append(found)
-        elif found is not None:
+        elif found is not None and undecided:
             waiting.append(found)
-    unknown = {name for _, names in verdicts if not isinstance(names, Mark) for name in names}
-    asked = subject._replace(facts={name: subject.facts[name] for name in unknown})
-    undecided = Eventual(lambda: tuple(describe_waiting(waiting, asked)))
-    return Outcome(tuple(findings), undecided, tuple(failures), len(selection.chosen))
+    return Outcome(tuple(findings), tuple(waiting), tuple(failures), len(selection.chosen))
 
 
 REMARKED: Final = Mark("REMARKED")
@@ -100,19 +105,9 @@ Blocking = tuple[tuple[str, str, str, str | None], ...]
 """What would decide: (fact, reason, text, remedy), each once."""
 
 
-def describe_waiting(
-    waiting: Iterable[Undecided | tuple[str, Names]], subject: Subject
-) -> Iterable[Undecided]:
-    """Undecided rules with what would decide them; many wait for the same facts."""
-    known: dict[Names, Blocking] = {}
-    for each in waiting:
-        if isinstance(each, Undecided):
-            yield each
-            continue
-        rule, names = each
-        if names not in known:
-            known[names] = list_blockers(subject.facts[name] for name in names)
-        yield Undecided(rule, subject.path, subject.anchor, known[names], subject.launch)
+def wait(rule: Rule, subject: Subject, blocking: Blocking) -> Undecided:
+    """A rule that cannot be decided here."""
+    return Undecided(rule.name, subject.path, subject.anchor, blocking, subject.launch)
 
 
 def list_blockers(blocked: Iterable[Fact]) -> Blocking:
@@ -138,9 +133,7 @@ def run_fact_rule(rules: RuleSet, rule: Rule, form: Form, subject: Subject) -> D
     if applies is not UNKNOWN and verdict is not UNKNOWN:
         blocked = list_assumed_absent(form, subject) if form.severity == "error" else {}
     if applies is UNKNOWN or verdict is UNKNOWN or blocked:
-        return Undecided(
-            rule.name, subject.path, subject.anchor, list_blockers(blocked.values()), subject.launch
-        )
+        return wait(rule, subject, list_blockers(blocked.values()))
     finding = build_finding(rules.prose(rule.name), rule, form, subject, evaluation, None)
     return excuse(finding, rules, rule, subject)
 

@@ -14,12 +14,11 @@ from preflight.configuration.bind import Settings, differs
 from preflight.configuration.model import Bound, Configuration, Value
 from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.derived import DERIVATIONS
-from preflight.facts.model import Blocker, Evidence, Fact
+from preflight.facts.model import Blocker, Evidence, Fact, Places
 from preflight.facts.origins import describe_bound, describe_environment
 from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version, parse_version
 from preflight.facts.surroundings import Surroundings
 from preflight.facts.world import SOURCES
-from preflight.later import Eventual
 from preflight.record import NamedTuple
 from preflight.values import Unknown
 
@@ -157,7 +156,7 @@ class Facts(Mapping[str, Fact]):
             )
         inputs = [fact for name, fact in view.inputs.items() if name != step.writes or fact.value is not None]
         assumptions = dict.fromkeys(a for fact in inputs for a in fact.assumptions)
-        return Fact(step.writes, value, "derived", Eventual(lambda: gather(inputs)), tuple(assumptions))
+        return Fact(step.writes, value, "derived", Places(lambda: gather(inputs)), tuple(assumptions))
 
     def run(self, step: Step, view: View) -> Value | Keep:
         """The value of a step's formula; what it asked for is kept, whatever becomes of it."""

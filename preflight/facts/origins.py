@@ -7,8 +7,7 @@ literal, its assumptions, and what blocks it.
 from __future__ import annotations
 
 from preflight.configuration.model import Bound
-from preflight.facts.model import Blocker, Evidence, Fact
-from preflight.later import Eventual
+from preflight.facts.model import Blocker, Evidence, Fact, Places
 from preflight.launch.model import Launch
 from preflight.source import Span
 from preflight.values import Assumption, Piece, Text, Unknown
@@ -19,7 +18,7 @@ def describe_bound(bound: Bound) -> Fact:
     destination, value, origin, unknown, words, assumptions = bound
     if not words:
         return describe_absent(bound)
-    evidence = Eventual(lambda: _describe_words(bound))
+    evidence = Places(lambda: _describe_words(bound))
     told = tuple(dict.fromkeys(assumptions + tuple(a for word in words for a in word.text.assumptions)))
     if unknown is None:
         return Fact(destination, value, origin, evidence, told)

@@ -145,6 +145,22 @@ def test_undecided_says_what_would_decide(scripts: Path, preflight: Command) -> 
     assert len(fewer["undecided"]) < len(document["undecided"])
 
 
+@pytest.mark.parametrize("output", ["text", "concise", "github", "junit"])
+def test_undecided_rules_count_where_the_check_is_strict(
+    scripts: Path, preflight: Command, output: str
+) -> None:
+    assert preflight("check", "open.sh", *AT, "--output", output).status == 0
+    assert preflight("check", "open.sh", *AT, "--output", output, "--strict").status == 1
+    Path("preflight.toml").write_text("strict = true\n")
+    assert preflight("check", "open.sh", *AT, "--output", output).status == 1
+
+
+def test_undecided_rules_are_told_beside_a_format_that_does_not(scripts: Path, preflight: Command) -> None:
+    done = preflight("check", "open.sh", *AT, "--output", "concise", "--output", "json=all.json")
+    assert "undecided" not in done.out
+    assert json.loads(Path("all.json").read_text())["undecided"]
+
+
 def test_baseline(scripts: Path, preflight: Command) -> None:
     written = preflight("check", "bad.sh", "good.sh", "--write-baseline", "known.json")
     assert written.status == 0 and "wrote 1 finding to known.json" in written.err
