@@ -9,7 +9,7 @@ from preflight.shell.call import Call
 from preflight.shell.expand import Expansion
 from preflight.shell.parts import Simple, Substitution
 from preflight.shell.pieces import EMPTY, strip_newlines
-from preflight.shell.redirect import read_input
+from preflight.shell.redirect import NoInputError, read_input
 from preflight.shell.state import Arguments, Element, ExhaustedError, Flow, State
 from preflight.shell.statements import Function
 from preflight.shell.stop import StopError
@@ -39,7 +39,11 @@ def capture_output(evaluator: Evaluator, expansion: Expansion, part: Substitutio
     only = block[0] if len(block) == 1 else None
     if isinstance(only, Simple) and not only.arguments and not only.assignments and len(only.redirects) == 1:
         inner = Expansion(evaluator, syntax, state)
-        text = read_input(evaluator, inner, only.redirects)
+        try:
+            text = read_input(evaluator, inner, only.redirects)
+        except NoInputError:
+            evaluator.substituted, evaluator.captured = True, 1
+            return EMPTY
         evaluator.substituted, evaluator.captured = True, None if text is None or not text.known else 0
         return strip_newlines(text) if text is not None else EMPTY
     evaluator.calls += 1

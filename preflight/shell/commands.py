@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable
 
+from preflight.execution import Word
 from preflight.patterns import pattern
 from preflight.shell.filters import FILTERS
 from preflight.shell.lexer import unescape
@@ -20,7 +21,6 @@ from preflight.values import Piece, Text, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from preflight.execution import Word
     from preflight.shell.call import Call
 
 FILES = frozenset(
@@ -44,10 +44,13 @@ SILENT = FILES | frozenset(("kill", "pkill", "killall", "module", "ml"))
 
 
 def is_pure(words: list[Word]) -> bool:
-    """Whether a command is modelled here; `xargs` only without a command of its own."""
+    """Whether a command is modelled here; `xargs` only with a command that is."""
     name = words[0].text.value
     if name == "xargs":
-        return [word.text.value for word in words[1:]] in ([], ["echo"], ["-n1"], ["-n", "1"])
+        given = [word.text.value for word in words[1:]]
+        return given in ([], ["-n1"], ["-n", "1"]) or (given[0] != "xargs" and is_pure(words[1:]))
+    if name == "git":
+        return [word.text.value for word in words[1:]] == ["rev-parse", "--show-toplevel"]
     return name is not None and (name in _TEXT or name in FILTERS or name in FILES)
 
 
@@ -69,6 +72,8 @@ def run(call: Call) -> None:
     if name in FILES:
         _touch_files(call, name)
         return
+    if name == "xargs" and len(call.words) > 1 and (call.values[0] or "-")[0] != "-" and _hands_on(call):
+        return
     if name == "sed" and any((value or "").startswith(("-i", "--in-place")) for value in call.values):
         edited = {value for value in call.values if value is not None} & state.files.keys()
         changed = {value: Text.missing(Unknown("file", value), call.span) for value in edited}
@@ -81,10 +86,24 @@ def run(call: Call) -> None:
         if state.input is not None:
             basis.append(state.input)
         state.write(_unknown(basis, shown, call))
+        if name in ASSUMED:
+            return
         state.status = None
         state.question = Question(call.span, shown)
     else:
         state.write(output)
+
+
+def _hands_on(call: Call) -> bool:
+    """`xargs COMMAND`: run the command with the words of the input, where these are known."""
+    given = call.state.input
+    if given is None or given.value is None or re.search(r"[\\'\"]", given.value):
+        return False
+    handed = [
+        Word(assume(rewrite(word, given, call.span), [given]), call.span) for word in given.value.split()
+    ]
+    run(call._replace(words=[*call.words[1:], *handed]))
+    return True
 
 
 def _unknown(basis: list[Text], shown: str, call: Call) -> Text:
@@ -372,6 +391,19 @@ def realpath(call: Call) -> Text | None:
     return rewrite(real, words[0].text, call.span).joined(_newline(call))
 
 
+def git(call: Call) -> Text | None:
+    """`git rev-parse --show-toplevel`, as far as the folders above may be looked at."""
+    directory = call.state.directory.value if call.state.directory is not None else None
+    files = call.evaluator.context.files
+    folder = files.locate(directory) if directory is not None else None
+    while isinstance(folder, str):
+        if files.kind(f"{folder}/.git") in ("folder", "file"):
+            return rewrite(folder, EMPTY, call.span).joined(_newline(call))
+        above = os.path.dirname(folder)
+        folder = files.locate(above) if above != folder else None
+    return None
+
+
 def node(call: Call) -> Text:
     """A question to the machine that the script runs on."""
     shown = " ".join(call.span.text.split())[:80]
@@ -388,6 +420,7 @@ _TEXT: dict[str, Callable[[Call], Text | None]] = {
     "basename": basename,
     "realpath": realpath,
     "readlink": realpath,
+    "git": git,
     "hostname": node,
     "nproc": node,
     "uname": node,

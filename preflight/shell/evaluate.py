@@ -23,7 +23,7 @@ from preflight.shell.knowledge import Atom, learn, recall
 from preflight.shell.memory import Memory
 from preflight.shell.parts import Simple, Token
 from preflight.shell.pattern import compile_pattern, is_cheap
-from preflight.shell.redirect import find_sink, read_file, read_input, store_output
+from preflight.shell.redirect import NoInputError, find_sink, read_file, read_input, store_output
 from preflight.shell.remarks import Remarks
 from preflight.shell.simple import dispatch, run_external, run_simple, stopped
 from preflight.shell.state import ExhaustedError, Flow, Question, State, Variable
@@ -412,7 +412,11 @@ class Evaluator:
 
     def redirected(self, statement: Redirected, syntax: Syntax, state: State) -> list[State]:
         expansion = Expansion(self, syntax, state)
-        given = read_input(self, expansion, statement.redirects)
+        try:
+            given = read_input(self, expansion, statement.redirects)
+        except NoInputError:
+            state.status = 1
+            return [state]
         sink = find_sink(self, expansion, statement.redirects)
         outer_input, outer_output = state.input, state.output
         if given is not None:

@@ -292,7 +292,7 @@ def xargs(arguments: list[str], given: str | None, read: Read) -> Result:
 
 sed: Filter = later("preflight.shell.regular", "sed")
 grep: Filter = later("preflight.shell.regular", "grep")
-awk: Filter = later("preflight.shell.regular", "awk")
+awk: Filter = later("preflight.shell.awk", "awk")
 
 FILTERS: dict[str, Filter] = {
     "cut": cut,

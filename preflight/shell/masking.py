@@ -18,6 +18,8 @@ _ARRAY = pattern(rb"[A-Za-z_]\w*\+?=\(")
 _EMPTY_LIST = pattern(rb"in(?=[ \t]*[;\n])")
 NEGATED_GROUP = re.compile(rb"!\s+\{\s")
 """Read by tree-sitter as a command named `{`."""
+DOUBLED = pattern(rb"(?<=[ \t)}])2>&1(?=[ \t]*\|)")
+"""Behind it tree-sitter can take the `else` after a pipe for a word of its last command.  The lexer reads it itself."""
 _INTRODUCTIONS = frozenset(("if", "then", "else", "elif", "while", "until", "do", "!", "{", "time"))
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from preflight.shell.evaluate import Evaluator
 
 
+class NoInputError(Exception):
+    """A redirection names no file: bash does not run the command."""
+
+
 def read_input(evaluator: Evaluator, expansion: Expansion, redirects: tuple[Redirect, ...]) -> Text | None:
     """What standard input holds, where a redirection says so."""
     given = None
@@ -33,7 +37,10 @@ def read_input(evaluator: Evaluator, expansion: Expansion, redirects: tuple[Redi
             newline = Span(expansion.source, redirect.end, redirect.end)
             given = text.joined(Text((Piece("\n", newline),)))
         elif redirect.operator == "<" and redirect.target is not None:
-            given = read_file(evaluator, expansion, expansion.single(redirect.target))
+            path = expansion.single(redirect.target)
+            if path.value == "":
+                raise NoInputError
+            given = read_file(evaluator, expansion, path)
     return given
 
 

@@ -157,29 +157,3 @@ def grep(arguments: list[str], given: str | None, read: Read) -> Result:
     if "o" in options:
         return join_lines([m[0] for line in lines for m in matcher.finditer(line) if m[0]]), status
     return join_lines(lines), status
-
-
-_AWK = lazy_pattern(r"\s*(?:NR\s*==\s*(\d+)\s*)?\{\s*print\s*(?:\$(\d+|NF))?\s*;?\s*\}\s*")
-
-
-def awk(arguments: list[str], given: str | None, read: Read) -> Result:
-    parsed = read_options(arguments, "Fv")
-    if parsed is None or set(parsed[0]) - {"F"} or not parsed[1]:
-        return None
-    options, operands = parsed
-    found = _AWK.fullmatch(operands[0])
-    text = read_operands(operands[1:], given, read)
-    separator = options.get("F")
-    if not found or text is None or (separator is not None and len(separator) > 1):
-        return None
-    out = []
-    for number, line in enumerate(split_lines(text), 1):
-        if found[1] and number != int(found[1]):
-            continue
-        if not found[2] or found[2] == "0":
-            out.append(line)
-            continue
-        fields = line.split() if separator in (None, " ") else line.split(separator)
-        at = len(fields) if found[2] == "NF" else int(found[2])
-        out.append(fields[at - 1] if 0 < at <= len(fields) else "")
-    return join_lines(out), 0

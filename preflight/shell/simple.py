@@ -18,7 +18,7 @@ from preflight.shell.expand import Expansion
 from preflight.shell.lexer import DECLARATIONS
 from preflight.shell.parts import Simple, Token
 from preflight.shell.pieces import EMPTY
-from preflight.shell.redirect import find_sink, read_input, store_output
+from preflight.shell.redirect import NoInputError, find_sink, read_input, store_output
 from preflight.shell.state import ExhaustedError, Flow, Question, State, Variable
 from preflight.shell.statements import Broken
 from preflight.shell.stop import StopError
@@ -106,7 +106,11 @@ def dispatch(evaluator: Evaluator, command: Simple, expansion: Expansion, words:
     if not words:
         state.status = 0
         return [state]
-    given = read_input(evaluator, expansion, command.redirects)
+    try:
+        given = read_input(evaluator, expansion, command.redirects)
+    except NoInputError:
+        state.status = 1
+        return [state]
     call = Call(evaluator, expansion, words, command, span, given)
     name = words[0].text.value
     body = state.functions.get(name) if name is not None else None

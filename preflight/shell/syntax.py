@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from preflight.patterns import pattern
 from preflight.shell.ends import UnreadableError
 from preflight.shell.lexer import TEMPLATE, Lexer
-from preflight.shell.masking import NEGATED_GROUP, mask
+from preflight.shell.masking import DOUBLED, NEGATED_GROUP, mask
 from preflight.shell.parts import Redirect, Token
 from preflight.shell.statements import (
     Background,
@@ -116,9 +116,11 @@ class Syntax:
         plain = b"<" not in data or (b"<<" not in data and not TEMPLATE.search(data))
         plain = plain and not NEGATED_GROUP.search(data)
         masked = data if plain else mask(self.lexer, start, end, words=False)
+        if b"2>&1" in masked:
+            masked = DOUBLED.sub(b"    ", masked)
         root = load_parser().parse(masked).root_node
         if root.has_error:
-            masked = mask(self.lexer, start, end, words=True)
+            masked = DOUBLED.sub(b"    ", mask(self.lexer, start, end, words=True))
             root = load_parser().parse(masked).root_node
         self.lexer.depth = 0
         return _Reader(self.lexer, start, end, masked).block(root.children)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from preflight.execution import Condition, Execution
 from preflight.shell.joining import MAXIMUM_PATHS, reduce_many
 from preflight.source import Source, Span
-from tests.shell.evaluation import evaluate, launches, shown
+from tests.shell.evaluation import evaluate, known_words, launches, shown
 
 
 def paths(text: str, **options: object) -> list[tuple[str, list[tuple[str, bool]]]]:
@@ -180,3 +181,14 @@ def test_a_loop_that_any_turn_may_end_stands_for_all_its_turns() -> None:
     found = [shown(e)[1] for e in launches(script)]
     assert found[0] == "1" and found[-1].startswith("?")
     assert script.truncated == ()
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["in a checkout of git", "in none"])
+def test_the_top_of_a_checkout_of_git_is_where_its_folder_lies(tmp_path: Path, made: bool) -> None:
+    inner = tmp_path / "examples" / "small"
+    inner.mkdir(parents=True)
+    if made:
+        (tmp_path / ".git").mkdir()
+    script = evaluate("cd examples/small\ntorchrun $(git rev-parse --show-toplevel)/x.py", tmp_path)
+    (execution,) = launches(script)
+    assert known_words(execution) == ["torchrun", f"{tmp_path}/x.py" if made else None]
