@@ -14,6 +14,7 @@ from preflight.patterns import pattern
 from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.declare import unset
+from preflight.shell.pieces import slice_text
 from preflight.shell.state import Arguments, Element, Flow, Question, State, Variable
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -226,7 +227,7 @@ def eval_(call: Call) -> list[State] | None:
     for word in words[1:]:
         pieces.append(Piece(" ", Span(word.span.source, word.span.start, word.span.start)))
         pieces.extend(word.text.pieces)
-    text = Text(pieces)
+    text = _set_apart(Text(pieces))
     state.status = 0
     foreign = any(unknown.reason == "command" for unknown in text.unknowns)
     if foreign and not _SETUP.search(text.display()):
@@ -234,6 +235,19 @@ def eval_(call: Call) -> list[State] | None:
     return call.evaluator.text(text, call.expansion.source.path, state)
 
 
+def _set_apart(text: Text) -> Text:
+    """`<your hostfile>` in a variable is to be filled in: no redirection is meant, and what stands there is unknown."""
+    shown = "".join(piece.text for piece in text.pieces)
+    out, at = Text(()), 0
+    for found in _TO_FILL_IN.finditer(shown):
+        place = slice_text(text, *found.span())
+        if place.known:
+            missing = Text.missing(Unknown("syntax", found[0]), place.pieces[0].span)
+            out, at = out.joined(slice_text(text, at, found.start()), missing), found.end()
+    return out.joined(slice_text(text, at, len(shown))) if at else text
+
+
+_TO_FILL_IN = pattern(r"(?:(?<=[\s='\"])|^)<[A-Za-z_][\w./-]*(?: [\w./-]+)+>(?=[\s'\"]|$)")
 _SETUP = pattern(r"conda|mamba|ssh-agent|lmod|module|direnv|pyenv|brew|dircolors|spack")
 
 
