@@ -175,13 +175,21 @@ class Settings(Mapping[str, Bound]):
         """The settings that say something else than earlier; None where more differs than what flags give."""
         if (
             not self.absent.is_like(earlier.absent)
-            or self.elsewhere is not None
-            or earlier.elsewhere is not None
+            or self.file_says != earlier.file_says
             or self.rewritten != earlier.rewritten
         ):
             return None
         names = self.given.keys() | earlier.given.keys()
+        if self.elsewhere is not None:
+            names |= self.table.checkpoint.keys()
         return [name for name in names if differs(self.get(name), earlier.get(name))]
+
+    @property
+    def file_says(self) -> str:
+        """How much a file says of the settings."""
+        if self.elsewhere is None:
+            return "nothing"
+        return "all" if self.elsewhere.yaml else "a part"
 
     def _comes_from_file(self, bound: Bound) -> bool:
         """Whether a file, not the command line, says what a setting is."""

@@ -38,7 +38,7 @@ FAILS: Final = Mark("FAILS")
 Verdict = Mark | Names
 """`FAILS`, or else the unknown facts that a rule waits for."""
 
-MAXIMUM_KEPT = 8
+MAXIMUM_KEPT = 16
 """Configurations whose verdicts a selection keeps: as many kinds of launches as a folder mixes."""
 MAXIMUM_SELECTIONS = 64
 
