@@ -81,13 +81,28 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """An immutable sequence of pieces."""
+    """An immutable sequence of pieces. `value`: the text if all of it is known, else None."""
 
-    __slots__ = ("_value", "pieces")
+    __slots__ = ("known", "pieces", "value")
 
     def __init__(self, pieces: Iterable[Piece] = ()) -> None:
-        self.pieces: tuple[Piece, ...] = tuple(pieces)
-        self._value: str | bool | None = False  # not worked out yet
+        pieces = tuple(pieces)
+        value: str | None = ""
+        if len(pieces) == 1:
+            piece = pieces[0]
+            value = piece.text if piece.unknown is None else None
+        elif pieces:
+            texts = []
+            for piece in pieces:
+                if piece.unknown is not None:
+                    value = None
+                    break
+                texts.append(piece.text)
+            else:
+                value = "".join(texts)
+        self.pieces: tuple[Piece, ...] = pieces
+        self.value = value
+        self.known = value is not None
 
     @classmethod
     def literal(cls, text: str, span: Span) -> Text:
@@ -105,26 +120,6 @@ class Text:
 
     def __hash__(self) -> int:
         return hash(self.display())
-
-    @property
-    def known(self) -> bool:
-        return self.value is not None
-
-    @property
-    def value(self) -> str | None:
-        """The text if all of it is known, else None."""
-        value = self._value
-        if isinstance(value, bool):
-            texts = []
-            for piece in self.pieces:
-                if piece.unknown is not None:
-                    value = None
-                    break
-                texts.append(piece.text)
-            else:
-                value = "".join(texts)
-            self._value = value
-        return value
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
