@@ -11,7 +11,9 @@ from preflight.patterns import pattern
 MAXIMUM_DEPTH = 60
 """How deep quotes, braces and substitutions may nest."""
 
-_DOUBLE = pattern(rb"[^\"`$\\]+")
+_DOUBLE = pattern(rb"(?:[^\"`$\\]++|\\[\s\S]|\$(?![({])|\$\{\w+\})++")
+"""What stands inside double quotes and holds no quotes of its own."""
+_NAMED = pattern(rb"\w+\}")
 _PATTERN_HEAD = pattern(rb"[!#]?\w+(?:\[[^\]]*\])?([#%/^,]|:[^-=?+])")
 _CASE = pattern(rb"case\s")
 _ESAC = pattern(rb"esac(?=[\s;&|)])")
@@ -92,6 +94,9 @@ class Ends:
 
     def close_brace(self, at: int, end: int, quoted: bool) -> int:
         data, start = self.data, at
+        named = _NAMED.match(data, at, end)
+        if named:
+            return named.end()
         self._deepen(at)
         while at < end:
             character = data[at]

@@ -14,7 +14,7 @@ from preflight.execution import Word
 from preflight.later import later
 from preflight.shell import lookup
 from preflight.shell.brace import TooManyError, expand_braces
-from preflight.shell.fields import QUOTES, SPECIAL, Fields, Fragment
+from preflight.shell.fields import QUOTES, SPECIAL, Fields, Fragment, lone_word
 from preflight.shell.lists import expand_indirect, expand_list, is_list
 from preflight.shell.parts import Arithmetic, Literal, Open, Parameter, Part, Placeholder, Substitution, Token
 from preflight.shell.pattern import Characters, is_pattern, match_files
@@ -56,7 +56,7 @@ class Expansion:
         out: list[Word] = []
         for token in tokens:
             plain = token.plain
-            if plain is not None and not SPECIAL.search(plain):
+            if plain is not None and (plain == "[" or not SPECIAL.search(plain)):
                 span = Span(self.source, token.start, token.end)
                 out.append(Word(Text((Piece(plain, span),)), span))
                 continue
@@ -152,8 +152,14 @@ class Expansion:
         whole = self._whole_list(token)
         if whole is not None:
             return [Word(item.text, item.span, item.many) for item in whole]
-        fields = Fields(self._separators(), use)
-        for fragment in self._fragments(token):
+        fragments = self._fragments(token)
+        separators = self._separators()
+        if len(fragments) == 1:
+            word = lone_word(fragments[0], separators, use)
+            if word is not None:
+                return [word]
+        fields = Fields(separators, use)
+        for fragment in fragments:
             fields.add(fragment)
         out: list[Word] = []
         for word, quoting in fields.finish():

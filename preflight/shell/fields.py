@@ -16,6 +16,7 @@ from preflight.values import Piece, Text
 
 SPECIAL = lazy_pattern(r"[*?\[{~]|[@+!]\(")
 """What makes a word more than its characters."""
+_SPLITTING = lazy_pattern(r"[*?\[{~ \t\n]|[@+!]\(")
 _BLANKS = " \t\n"
 _WORDS = lazy_pattern(r"[^ \t\n]+")
 
@@ -36,6 +37,20 @@ QUOTES = Fragment(kind="empty")
 
 Stretch = tuple[Piece | None, bool, bool, Span | None, bool]
 """A piece in a word: (piece or quotes that were here, quoted, split, element, many)."""
+
+
+def lone_word(fragment: Fragment, separators: str, use: Span) -> Word | None:
+    """The word of a token that is one fragment, where it is one piece that neither falls apart nor is a pattern."""
+    pieces, quoted, split, kind, element, many = fragment
+    if len(pieces) != 1 or kind != "text" or separators != _BLANKS:
+        return None
+    piece = pieces[0]
+    text = piece.text
+    if piece.unknown is not None:
+        return None if not quoted and SPECIAL.search(text) else Word(Text(pieces), element or use, many or split)
+    if not text or (not quoted and (_SPLITTING.search(text) if split else SPECIAL.search(text))):
+        return None
+    return Word(Text(pieces), element or use, many and not split)
 
 
 class Fields:

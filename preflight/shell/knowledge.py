@@ -147,9 +147,7 @@ def _learn_atom(state: State, atom: Atom, outcome: bool) -> None:
 
 
 def _holds(text: Text, unknown: Unknown) -> bool:
-    if text.value is not None:
-        return False
-    return any(piece.unknown == unknown for piece in text.pieces)
+    return not text.known and unknown in [piece.unknown for piece in text.pieces]
 
 
 def replace(state: State, unknown: Unknown, by: Text | None) -> None:
@@ -169,17 +167,20 @@ def replace(state: State, unknown: Unknown, by: Text | None) -> None:
         return Text(out)
 
     for name, variable in list(state.variables.items()):
-        if isinstance(variable.value, dict):
-            if any(_holds(element.text, unknown) for element in variable.value.values()):
-                items = {
-                    key: Element(changed(element.text), element.span)
-                    if _holds(element.text, unknown)
-                    else element
-                    for key, element in variable.value.items()
-                }
-                state.learn(name, variable._replace(value=items))
-        elif variable.value is not None and _holds(variable.value, unknown):
-            state.learn(name, variable._replace(value=changed(variable.value)))
+        stored = variable.value
+        if stored is None:
+            continue
+        if not isinstance(stored, dict):
+            if not stored.known and _holds(stored, unknown):
+                state.learn(name, variable._replace(value=changed(stored)))
+        elif any([not text.known and _holds(text, unknown) for text, _, _ in stored.values()]):
+            items = {
+                key: Element(changed(element.text), element.span)
+                if _holds(element.text, unknown)
+                else element
+                for key, element in stored.items()
+            }
+            state.learn(name, variable._replace(value=items))
     if unknown.name is None or unknown.text != f"${unknown.name}":
         return  # a part of the variable, or something worked out from it: not its value
     if unknown.reason == "environment" and unknown.name not in state.variables:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 """A flag, or an override in the manner of Hydra (`model.size=8`), which is no assignment of bash's."""
 _BETWEEN = pattern(rb"[ \t]*\r?\n[ \t]*")
+_BLANK_BEHIND = pattern(rb"\\[ \t]+(?:#[^\n]*)?\r?(?:\n|$)")
 _LINE_REST = pattern(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
 _DECLARING = ("export", "declare", "readonly", "local", "typeset")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
@@ -54,8 +55,9 @@ def find_layout(syntax: Syntax) -> list[Remark]:
                 _slips(syntax, command, out)
                 _placeholders(syntax, command, out)
             previous = statement
-    for token in tokens(syntax.block(0, len(data)), 0):
-        _blank(syntax, token, out)
+    if _BLANK_BEHIND.search(data):
+        for token in tokens(syntax.block(0, len(data)), 0):
+            _blank(syntax, token, out)
     return out
 
 

@@ -33,10 +33,13 @@ _PLAIN = pattern(rb"[^ \t\n;&|<>()'\"`$\\]+")
 _DOUBLE = pattern(rb"[^\"`$\\]+")
 _ARGUMENT = pattern(rb"[^'\"`$\\]+")
 _NAME = pattern(rb"[A-Za-z_][A-Za-z0-9_]*")
+_BRACED_NAME = pattern(rb"([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNMENT = pattern(rb"([A-Za-z_][A-Za-z0-9_]*)(\[|\+?=)")
 _SPECIAL = b"@*#?-$!0123456789"
 _BLANK = pattern(rb"(?:[ \t]|\\\r?\n)*")
 _REDIRECT = pattern(rb"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|<(?!\()|>>|>&|>\||>(?!\()|&>>|&>)")
+_REDIRECTING = b"<>&{0123456789"
+"""What a redirection begins with."""
 _DIGITS = pattern(rb"\d+")
 _SIGN = pattern(rb"\+?=")
 TEMPLATE = pattern(rb"(<[A-Za-z_][^<>\n;|&()$\"'`]*>)[ \t]*(?:\\?\r?\n|$|[;&|])")
@@ -124,10 +127,14 @@ class Lexer(Ends):
         while at < end:
             found = _PLAIN.match(data, at, end)
             if found:
-                self.literal(at, found.end(), False, out)
-                at = found.end()
-                continue
+                stop = found.end()
+                self.literal(at, stop, False, out)
+                at = stop
+                if at >= end:
+                    break
             character = data[at]
+            if character in b" \t\n":
+                break
             if character in b"'\"`$\\":
                 at = self.part(at, end, out)
             elif character == 0x3C and (blank := self.template(at, end)) is not None:
@@ -276,6 +283,10 @@ class Lexer(Ends):
     def braced(self, start: int, end: int, quoted: bool, out: list[Part]) -> int:
         """Read `${...}`."""
         data = self.data
+        named = _BRACED_NAME.match(data, start + 2, end)
+        if named:
+            out.append(Parameter(start, named.end(), quoted, named[1].decode()))
+            return named.end()
         close = self.close_brace(start + 2, end, quoted)
         at, stop, prefix = start + 2, close - 1, ""
         if data[at : at + 1] == b"!" and stop > at + 1:
@@ -351,10 +362,11 @@ class Lexer(Ends):
         at = last = self.blank(start, end)
         declaration = False
         while at < end:
-            redirect = _REDIRECT.match(data, at, end)
+            character = data[at]
+            redirect = _REDIRECT.match(data, at, end) if character in _REDIRECTING else None
             if redirect and self.template(at, end) is None:
                 at = self.redirect(redirect, end, redirects)
-            elif data[at] in b"\n;&|()" or (data[at] == 0x23):
+            elif character in b"\n;&|()#":
                 break
             else:
                 found = _ASSIGNMENT.match(data, at, end) if not arguments or declaration else None

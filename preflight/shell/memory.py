@@ -8,6 +8,7 @@ arguments, is never remembered.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 
 from preflight.shell.lookup import IS_SPECIAL
 from preflight.shell.parts import Assignment, Literal, Open, Parameter, Placeholder, Simple, Token
@@ -56,9 +57,9 @@ class Memory:
         seen: tuple[Any, ...] = (arguments, state.directory, state.missing, options, *read)
         entries = self.entries.setdefault(key, [])
         for before, result in entries:
-            if all(one is two for one, two in zip(before, seen, strict=True)):
+            if all(map(is_, before, seen)):
                 return result
-        if any(variable is not None and variable.reference for variable in read):
+        if any([variable is not None and variable.reference for variable in read]):
             return make()
         result = make()
         if len(entries) < MAXIMUM_ENTRIES:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from preflight.shell.syntax import Syntax
 
 _ANGLES = pattern(r"(?:^|[=/:,'\"])<([A-Za-z][\w \-./]*)>(?:$|[/:,'\"])")
+_QUOTE = pattern(r"(?:--?[\w-]+=)?([\"'])")
 _FILL_IN = pattern(
     r"[ /]|[A-Z]_[A-Z]|\b(?:path|your|specify|name|dir|directory|file|folder|here|insert|fill|value|user)\b|"
     r"_(?:path|dir|name|file)\b|^(?:path|your)_",
@@ -104,7 +105,7 @@ class Remarks:
     def _quotes(self, state: State, part: Parameter, use: Span, words: Sequence[Word]) -> None:
         for number, word in enumerate(words):
             text = word.text.value or ""
-            found = re.match(r"(?:--?[\w-]+=)?([\"'])", text)
+            found = _QUOTE.match(text) if "'" in text or '"' in text else None
             if not found:
                 continue
             quote = found[1]

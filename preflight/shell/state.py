@@ -7,6 +7,8 @@ script; `fork` splits it cheaply, and `same` tells when two paths may be joined 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
+from operator import is_not
 
 from preflight.execution import Condition, Context
 from preflight.record import NamedTuple
@@ -291,14 +293,13 @@ def _same_variables(left: State, right: State) -> bool:
         one, two = mine.get(name), theirs.get(name)
         if one is not two and not _same_variable(left, right, name, one, two, learned):
             return False
-    for name, one in mine.items():
-        two = theirs.get(name)
-        if one is not two and not _same_variable(left, right, name, one, two, learned):
+    for name in compress(mine, map(is_not, mine.values(), map(theirs.get, mine))):
+        if not _same_variable(left, right, name, mine[name], theirs.get(name), learned):
             left.hints = (name, *hints[:3])
             return False
-    if not learned:
+    if not learned or theirs.keys() <= mine.keys():
         return True
-    return all(name in mine or right.original(name) is None for name in theirs)
+    return all([right.original(name) is None for name in theirs.keys() - mine.keys()])
 
 
 def _same_variable(
