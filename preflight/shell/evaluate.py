@@ -125,6 +125,10 @@ class Evaluator:
     def block(self, block: Block, syntax: Syntax, states: list[State]) -> list[State]:
         """Run statements one after another on every state that is still going."""
         for number, statement in enumerate(block):
+            if len(states) == 1 and states[0].flow is None:
+                after = self.statement(statement, syntax, states[0])
+                states = self.limit([after]) if len(after) > 1 else after
+                continue
             active = [state for state in states if state.flow is None]
             if not active:
                 break
@@ -133,10 +137,13 @@ class Evaluator:
                 active = join(active, len(active), status=False)
             groups = [self.statement(statement, syntax, state) for state in active]
             after = [state for group in groups for state in group]
-            if len(after) > len(active):
-                after = self.join(after if len(after) <= SIDE_BY_SIDE else join_groups(groups, SIDE_BY_SIDE))
-            states = done + after
+            states = done + (self.limit(groups) if len(after) > len(active) else after)
         return states
+
+    def limit(self, groups: list[list[State]]) -> list[State]:
+        """Join the states that a statement left, group by group where they are many."""
+        states = [state for group in groups for state in group]
+        return self.join(states if len(states) <= SIDE_BY_SIDE else join_groups(groups, SIDE_BY_SIDE))
 
     def program(self, syntax: Syntax, states: list[State]) -> list[State]:
         """Run a whole source; an expression error only costs the statement it is in."""
@@ -164,7 +171,7 @@ class Evaluator:
             return self.broken(Broken(statement.start, statement.end, message), syntax, state)
         for each in states:
             if isinstance(statement, (Subshell, Compute, Conditional, Pipeline)):
-                self._check_errexit(each)
+                self.check_errexit(each)
         return states
 
     def broken(self, statement: Broken, syntax: Syntax, state: State) -> list[State]:
@@ -225,7 +232,7 @@ class Evaluator:
                 learn(each, question.knowledge, inner)
         return yes, no
 
-    def _check_errexit(self, state: State) -> None:
+    def check_errexit(self, state: State) -> None:
         if state.status and "e" in state.options and not state.guarded and state.flow is None:
             state.flow = Flow("exit")
 

@@ -284,6 +284,11 @@ class Expansion:
     def parameter(self, part: Parameter) -> list[Fragment]:
         """What `$name` or `${...}` stands for."""
         span = Span(self.source, part.start, part.end)
+        if not part.operator and not part.prefix and part.subscript is None:
+            variable = self.state.variables.get(part.name)
+            if variable is not None and isinstance(variable.value, Text) and not variable.reference:
+                text = self._routed(variable.value, part.name, span)
+                return [Fragment(text.pieces, part.quoted, not part.quoted)]
         shown = span.text
         if part.prefix == "!":
             return expand_indirect(self, part, shown, span)

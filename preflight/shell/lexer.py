@@ -128,7 +128,10 @@ class Lexer(Ends):
             found = _PLAIN.match(data, at, end)
             if found:
                 stop = found.end()
-                self.literal(at, stop, False, out)
+                if self.unknowns:
+                    self.literal(at, stop, False, out)
+                else:
+                    out.append(Literal(at, stop, found[0].decode("utf-8", "surrogateescape"), False))
                 at = stop
                 if at >= end:
                     break
@@ -384,7 +387,8 @@ class Lexer(Ends):
                         if len(arguments) == 1 and token.plain in DECLARATIONS:
                             declaration = True
             last = at
-            at = self.blank(at, end)
+            if at < end and data[at] in b" \t\\":
+                at = self.blank(at, end)
         return Simple(start, last, tuple(assignments), tuple(arguments), tuple(redirects))
 
     def assignment(self, found: re.Match[bytes], end: int) -> Assignment | None:
@@ -414,7 +418,8 @@ class Lexer(Ends):
         data, start = self.data, at
         found: list[tuple[Token | None, bool, Token]] = []
         while True:
-            at = self.blank(at, end)
+            if at < end and data[at] in b" \t\\":
+                at = self.blank(at, end)
             if at >= end:
                 raise UnreadableError("an array is not closed", start - 1)
             character = data[at]

@@ -278,7 +278,15 @@ def assign(
             value = before.joined(value)
     elif known.integer:
         value = _sum(expansion, EMPTY, value, span)
-    state.put(name, known._replace(value=_lettered(known, value, span), exported=known.exported or exported))
+    exported = exported or known.exported
+    if known[2:] == _PLAIN:
+        state.put(name, expansion.evaluator.memory.variable(value, exported, state))
+    else:
+        state.put(name, known._replace(value=_lettered(known, value, span), exported=exported))
+
+
+_PLAIN = Variable(None)[2:]
+"""A variable that no declaration gave attributes."""
 
 
 def _inherited(expansion: Expansion, name: str) -> bool:

@@ -12,8 +12,9 @@ from operator import is_
 
 from preflight.shell.lookup import IS_SPECIAL
 from preflight.shell.parts import Assignment, Literal, Open, Parameter, Placeholder, Simple, Token
-from preflight.shell.state import State
+from preflight.shell.state import State, Variable
 from preflight.shell.syntax import Syntax
+from preflight.values import Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Memory:
         self.entries: dict[int, list[tuple[tuple[Any, ...], Any]]] = {}
         self.nodes: list[object] = []
         self.options: dict[frozenset[str], frozenset[str]] = {}
+        self.variables: dict[tuple[int, bool], Variable] = {}
 
     def reads(self, node: Simple | Assignment, syntax: Syntax) -> tuple[str, ...] | None:
         """The variables that the words of a node read, where that is all that they do."""
@@ -41,6 +43,16 @@ class Memory:
             self.names[key] = names_read(node, syntax)
             self.nodes.append(node)
         return self.names[key]
+
+    def variable(self, value: Text, exported: bool, state: State) -> Variable:
+        """The variable for a value: the same one on every path, so that paths are quickly found alike."""
+        if not state.forks:
+            return Variable(value, exported)
+        key = (id(value), exported)
+        found = self.variables.get(key)
+        if found is None:
+            found = self.variables[key] = Variable(value, exported)
+        return found
 
     def recall(self, node: Simple | Assignment, syntax: Syntax, state: State, make: Callable[[], Any]) -> Any:
         """The result of `make` for this node, from memory where nothing that it reads has changed."""
@@ -89,6 +101,8 @@ def names_read(node: Simple | Assignment, syntax: Syntax) -> tuple[str, ...] | N
 
 
 def _is_harmless(part: Parameter, data: bytes) -> bool:
+    if not part.operator and not part.prefix and part.subscript is None and part.name.isidentifier():
+        return part.name not in IS_SPECIAL
     if part.prefix == "!" or part.operator not in _HARMLESS or part.name in IS_SPECIAL:
         return False
     if part.argument is not None and any(c in data[slice(*part.argument)] for c in b"$`"):

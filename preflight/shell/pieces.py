@@ -66,18 +66,15 @@ def assume(text: Text, others: Iterable[Text]) -> Text:
 def route(text: Text, name: str, span: Span) -> Text:
     """Note that a value passed through `$name` at `span` on its way into another value."""
     step = Step(span, f"${name} is put in here")
-    return Text(
-        Piece(
-            piece.text,
-            piece.span,
-            piece.unknown,
-            (*piece.steps[: MAXIMUM_STEPS - 1], step),
-            piece.assumptions,
-        )
-        if piece.text
-        else piece
-        for piece in text.pieces
-    )
+    alone = (step,)
+    routed = []
+    for piece in text.pieces:
+        shown, origin, unknown, steps, assumptions = piece
+        if shown:
+            way = (*steps[: MAXIMUM_STEPS - 1], step) if steps else alone
+            piece = Piece(shown, origin, unknown, way, assumptions)
+        routed.append(piece)
+    return Text(routed)
 
 
 def place(piece: Piece) -> Span:

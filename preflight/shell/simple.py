@@ -44,7 +44,8 @@ def run_simple(evaluator: Evaluator, command: Simple, syntax: Syntax, state: Sta
         message = error.message if isinstance(error, UnreadableError) else "too deeply nested"
         return evaluator.broken(Broken(command.start, command.end, message), syntax, state)
     for each in states:
-        evaluator._check_errexit(each)
+        if each.status and "e" in each.options:
+            evaluator.check_errexit(each)
     return states
 
 
@@ -52,35 +53,47 @@ def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: St
     expansion = Expansion(evaluator, syntax, state)
     evaluator.substituted = False
     evaluator.remarks.begin()
-    first = command.arguments[0] if command.arguments else None
-    if isinstance(first, Token) and first.plain in DECLARATIONS and first.plain not in state.functions:
+    if not command.arguments:
+        return run_assignments(evaluator, command, expansion)
+    first = command.arguments[0]
+    name = first.plain if isinstance(first, Token) else None
+    if name in DECLARATIONS and name not in state.functions:
         for assignment in command.assignments:
             apply_assignment(expansion, assignment)
         declare(expansion, command)
         state.status = 0
         return [state]
-    if isinstance(first, Token) and first.plain == "echo" and is_idle(evaluator, command, syntax, state):
+    if name == "echo" and is_idle(evaluator, command, syntax, state):
         state.status = 0
         return [state]
-    tokens = [argument for argument in command.arguments if isinstance(argument, Token)]
-    words: list[Word] = evaluator.memory.recall(command, syntax, state, lambda: expansion.words(tokens))
+    words: list[Word] = evaluator.memory.recall(
+        command,
+        syntax,
+        state,
+        lambda: expansion.words([each for each in command.arguments if isinstance(each, Token)]),
+    )
     if not words:
-        for assignment in command.assignments:
-            apply_assignment(expansion, assignment)
-        if any(
-            a.elements is not None or b"--" in syntax.source.data[a.start : a.end]
-            for a in command.assignments
-        ):
-            evaluator.remarks.flush(state, command=False)
-        sink = find_sink(evaluator, expansion, command.redirects)
-        if isinstance(sink, str):
-            state.files.setdefault(sink, EMPTY)
-        state.status = evaluator.captured if evaluator.substituted else 0
-        if evaluator.substituted and state.status is None:
-            span = Span(syntax.source, command.start, command.end)
-            state.question = Question(span, brief(span.text))
-        return [state]
+        return run_assignments(evaluator, command, expansion)
     return dispatch(evaluator, command, expansion, words)
+
+
+def run_assignments(evaluator: Evaluator, command: Simple, expansion: Expansion) -> list[State]:
+    """A command without words: its assignments stay."""
+    state, source = expansion.state, expansion.source
+    for assignment in command.assignments:
+        apply_assignment(expansion, assignment)
+    if evaluator.remarks.unset and any(
+        a.elements is not None or b"--" in source.data[a.start : a.end] for a in command.assignments
+    ):
+        evaluator.remarks.flush(state, command=False)
+    sink = find_sink(evaluator, expansion, command.redirects)
+    if isinstance(sink, str):
+        state.files.setdefault(sink, EMPTY)
+    state.status = evaluator.captured if evaluator.substituted else 0
+    if evaluator.substituted and state.status is None:
+        span = Span(source, command.start, command.end)
+        state.question = Question(span, brief(span.text))
+    return [state]
 
 
 def is_idle(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> bool:
