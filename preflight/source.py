@@ -14,6 +14,10 @@ from bisect import bisect_left, bisect_right
 
 from preflight.record import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MAXIMUM_SIZE = 16 * 1024 * 1024
 """Largest file that is read, in bytes."""
 DEEPEST = 100
@@ -32,15 +36,23 @@ class Source:
 
     `origins` is empty for a file.  For derived text it maps byte ranges of `data` to the spans that they
     were copied from: sorted tuples (start, end, span).  A range whose length equals its span's length maps
-    byte by byte; any other range maps as a whole.
+    byte by byte; any other range maps as a whole.  `carried` is what else derived text takes along, for the
+    stage that made it: sorted tuples (start, end, anything).
     """
 
-    __slots__ = ("_starts", "data", "origins", "path")
+    __slots__ = ("_starts", "carried", "data", "origins", "path")
 
-    def __init__(self, path: str, data: bytes, origins: tuple[tuple[int, int, Span], ...] = ()) -> None:
+    def __init__(
+        self,
+        path: str,
+        data: bytes,
+        origins: tuple[tuple[int, int, Span], ...] = (),
+        carried: tuple[tuple[int, int, Any], ...] = (),
+    ) -> None:
         self.path = path
         self.data = data
         self.origins = origins
+        self.carried = carried
         self._starts: list[int] | None = None
 
     def __repr__(self) -> str:
@@ -77,6 +89,12 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         return Span(self, start, end)
+
+    def carried_at(self, start: int, end: int) -> list[Any]:
+        """What a range of derived text takes along."""
+        first = max(bisect_right(self.carried, start, key=_begin) - 1, 0)
+        behind = bisect_left(self.carried, end, key=_begin)
+        return [content for _, stop, content in self.carried[first:behind] if stop > start]
 
 
 class Span(NamedTuple):
@@ -125,7 +143,7 @@ class Span(NamedTuple):
         return Span(first.source, first.start, last.end)
 
 
-def _begin(entry: tuple[int, int, Span]) -> int:
+def _begin(entry: tuple[int, int, Any]) -> int:
     return entry[0]
 
 

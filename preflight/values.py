@@ -170,7 +170,9 @@ def derive_source(text: Text, path: str) -> tuple[Source, dict[int, Piece]]:
 
     Returns the source and, by byte offset, the unknown piece that each placeholder stands for.
     """
-    data, origins, unknowns = bytearray(), [], {}
+    data, unknowns = bytearray(), {}
+    origins: list[tuple[int, int, Span]] = []
+    carried: list[tuple[int, int, Piece]] = []
     for piece in text.pieces:
         start = len(data)
         if piece.unknown is None:
@@ -180,4 +182,17 @@ def derive_source(text: Text, path: str) -> tuple[Source, dict[int, Piece]]:
             data += PLACEHOLDER.encode()
         if len(data) > start:
             origins.append((start, len(data), piece.span))
-    return Source(path, bytes(data), tuple(origins)), unknowns
+            if piece.unknown is None and (piece.steps or piece.assumptions):
+                carried.append((start, len(data), piece))
+    return Source(path, bytes(data), tuple(origins), tuple(carried)), unknowns
+
+
+def read_piece(text: str, source: Source, start: int, end: int) -> Piece:
+    """A stretch of a source as a piece; of derived text with what the pieces that it was made of rest on."""
+    span = Span(source, start, end)
+    if not source.carried:
+        return Piece(text, span)
+    made_of: list[Piece] = source.carried_at(start, end)
+    steps = made_of[0].steps if len(made_of) == 1 else ()
+    assumptions = tuple(dict.fromkeys(a for piece in made_of for a in piece.assumptions))
+    return Piece(text, span, None, steps, assumptions)

@@ -15,6 +15,7 @@ from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.declare import unset
 from preflight.shell.pieces import slice_text
+from preflight.shell.rereading import read_again
 from preflight.shell.state import Arguments, Element, Flow, Question, State, Variable
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -223,16 +224,21 @@ def eval_(call: Call) -> list[State] | None:
     if not words:
         state.status = 0
         return None
+    state.status = 0
+    foreign = any(unknown.reason == "command" for word in words for unknown in word.text.unknowns)
+    if foreign:
+        shown = " ".join([word.text.display() for word in words])
+        if not _SETUP.search(shown):
+            state.missing = Unknown("command", shown[:80])
+    path = call.expansion.source.path
+    again = read_again(words, path)
+    if again is not None:
+        return call.evaluator.plain(*again, state)
     pieces = list(words[0].text.pieces)
     for word in words[1:]:
         pieces.append(Piece(" ", Span(word.span.source, word.span.start, word.span.start)))
         pieces.extend(word.text.pieces)
-    text = _set_apart(Text(pieces))
-    state.status = 0
-    foreign = any(unknown.reason == "command" for unknown in text.unknowns)
-    if foreign and not _SETUP.search(text.display()):
-        state.missing = Unknown("command", text.display()[:80])
-    return call.evaluator.text(text, call.expansion.source.path, state)
+    return call.evaluator.text(_set_apart(Text(pieces)), path, state)
 
 
 def _set_apart(text: Text) -> Text:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from preflight.execution import Word
 from preflight.patterns import pattern
+from preflight.shell.escapes import unescape
 from preflight.shell.filters import FILTERS
-from preflight.shell.lexer import unescape
 from preflight.shell.pieces import EMPTY, assume, forget, rewrite, slice_text
 from preflight.shell.state import Question
 from preflight.source import Refusal

@@ -25,7 +25,7 @@ from preflight.shell.parts import Simple, Token
 from preflight.shell.pattern import compile_pattern, is_cheap
 from preflight.shell.redirect import NoInputError, find_sink, read_file, read_input, store_output
 from preflight.shell.remarks import Remarks
-from preflight.shell.simple import dispatch, run_external, run_simple, stopped
+from preflight.shell.simple import dispatch, run_external, run_plain, run_simple, stopped
 from preflight.shell.state import ExhaustedError, Flow, Question, State, Variable
 from preflight.shell.statements import (
     Background,
@@ -87,6 +87,7 @@ class Evaluator:
     capture = capture_output
     call = call_function
     text = run_text
+    plain = run_plain
     source = run_source
     read_file = read_file
     dispatch = dispatch

@@ -22,7 +22,7 @@ from preflight.shell.pieces import EMPTY, forget, rewrite, route, slice_text
 from preflight.shell.state import Element, State
 from preflight.shell.stop import StopError
 from preflight.source import Span
-from preflight.values import Assumption, Piece, Text, Unknown
+from preflight.values import Assumption, Piece, Text, Unknown, read_piece
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Expansion:
         for token in tokens:
             plain = token.plain
             if plain is not None and (plain == "[" or not SPECIAL.search(plain)):
-                span = Span(self.source, token.start, token.end)
-                out.append(Word(Text((Piece(plain, span),)), span))
+                piece = read_piece(plain, self.source, token.start, token.end)
+                out.append(Word(Text((piece,)), piece.span))
                 continue
             try:
                 variants = expand_braces(token.parts)
@@ -74,7 +74,7 @@ class Expansion:
         """A word that is not split: the value of an assignment, a file name, a here-string."""
         plain = token.plain
         if plain is not None and "~" not in plain:
-            return Text((Piece(plain, Span(self.source, token.start, token.end)),))
+            return Text((read_piece(plain, self.source, token.start, token.end),))
         routing, self.routing = self.routing, True
         fragments = self._fragments(token, assignment=assignment)
         self.routing = routing
@@ -221,8 +221,8 @@ class Expansion:
                 if tilde and (number == 0 or assignment):
                     self._tilde(part, number == 0, assignment, out)
                 else:
-                    span = Span(self.source, part.start, part.end)
-                    out.append(Fragment((Piece(part.text, span),), part.quoted))
+                    piece = read_piece(part.text, self.source, part.start, part.end)
+                    out.append(Fragment((piece,), part.quoted))
             elif isinstance(part, Open):
                 if not self._only_lists(part, parts, number):
                     out.append(QUOTES)
@@ -287,8 +287,8 @@ class Expansion:
         if not part.operator and not part.prefix and part.subscript is None:
             variable = self.state.variables.get(part.name)
             if variable is not None and isinstance(variable.value, Text) and not variable.reference:
-                text = self._routed(variable.value, part.name, span)
-                return [Fragment(text.pieces, part.quoted, not part.quoted)]
+                stored = self._routed(variable.value, part.name, span)
+                return [Fragment(stored.pieces, part.quoted, not part.quoted)]
         shown = span.text
         if part.prefix == "!":
             return expand_indirect(self, part, shown, span)

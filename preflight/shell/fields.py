@@ -47,7 +47,9 @@ def lone_word(fragment: Fragment, separators: str, use: Span) -> Word | None:
     piece = pieces[0]
     text = piece.text
     if piece.unknown is not None:
-        return None if not quoted and SPECIAL.search(text) else Word(Text(pieces), element or use, many or split)
+        return (
+            None if not quoted and SPECIAL.search(text) else Word(Text(pieces), element or use, many or split)
+        )
     if not text or (not quoted and (_SPLITTING.search(text) if split else SPECIAL.search(text))):
         return None
     return Word(Text(pieces), element or use, many and not split)

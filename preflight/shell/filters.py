@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from preflight.later import later
-from preflight.shell.lexer import unescape
+from preflight.shell.escapes import unescape
 from preflight.shell.operands import (
     Filter,
     Read,

@@ -173,7 +173,7 @@ def replace(state: State, unknown: Unknown, by: Text | None) -> None:
         if not isinstance(stored, dict):
             if not stored.known and _holds(stored, unknown):
                 state.learn(name, variable._replace(value=changed(stored)))
-        elif any([not text.known and _holds(text, unknown) for text, _, _ in stored.values()]):
+        elif any(not text.known and _holds(text, unknown) for text, _, _ in stored.values()):
             items = {
                 key: Element(changed(element.text), element.span)
                 if _holds(element.text, unknown)

@@ -71,7 +71,7 @@ class Memory:
         for before, result in entries:
             if all(map(is_, before, seen)):
                 return result
-        if any([variable is not None and variable.reference for variable in read]):
+        if any(variable is not None and variable.reference for variable in read):
             return make()
         result = make()
         if len(entries) < MAXIMUM_ENTRIES:

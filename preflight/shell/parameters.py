@@ -182,7 +182,7 @@ def transform(text: Text, letter: str, shown: str, span: Span) -> Text:
     if letter == "u":
         return rewrite(value[:1].upper() + value[1:], text, span)
     if letter == "E":
-        from preflight.shell.lexer import unescape
+        from preflight.shell.escapes import unescape
 
         return rewrite(unescape(value), text, span)
     if letter == "P" and "\\" not in value:

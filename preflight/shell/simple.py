@@ -11,7 +11,7 @@ from preflight.execution import Execution, Word
 from preflight.shell import commands
 from preflight.shell.builtins import BUILTINS
 from preflight.shell.call import Call, brief
-from preflight.shell.calls import call_function
+from preflight.shell.calls import BYTES_OF_A_STATEMENT, call_function
 from preflight.shell.declare import apply_assignment, declare
 from preflight.shell.ends import UnreadableError
 from preflight.shell.expand import Expansion
@@ -23,7 +23,7 @@ from preflight.shell.state import ExhaustedError, Flow, Question, State, Variabl
 from preflight.shell.statements import Broken
 from preflight.shell.stop import StopError
 from preflight.shell.syntax import Syntax
-from preflight.source import Span
+from preflight.source import Source, Span
 from preflight.values import Text, Unknown, name_file
 
 TYPE_CHECKING = False
@@ -33,11 +33,14 @@ if TYPE_CHECKING:
 MAXIMUM_EXECUTIONS = 5_000
 
 
-def run_simple(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> list[State]:
+def run_simple(
+    evaluator: Evaluator, command: Simple, syntax: Syntax, state: State, words: list[Word] | None = None
+) -> list[State]:
+    """Run a simple command; `words`: what its arguments come to, where that is known already."""
     evaluator.burn(1 + len(state.variables) // 64)
     state.question = None
     try:
-        states = run_command(evaluator, command, syntax, state)
+        states = run_command(evaluator, command, syntax, state, words)
     except StopError as stop:
         return [stopped(state, stop)]
     except (UnreadableError, RecursionError) as error:
@@ -49,10 +52,14 @@ def run_simple(evaluator: Evaluator, command: Simple, syntax: Syntax, state: Sta
     return states
 
 
-def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> list[State]:
+def run_command(
+    evaluator: Evaluator, command: Simple, syntax: Syntax, state: State, words: list[Word] | None
+) -> list[State]:
     expansion = Expansion(evaluator, syntax, state)
     evaluator.substituted = False
     evaluator.remarks.begin()
+    if words is not None:
+        return dispatch(evaluator, command, expansion, words)
     if not command.arguments:
         return run_assignments(evaluator, command, expansion)
     first = command.arguments[0]
@@ -66,15 +73,15 @@ def run_command(evaluator: Evaluator, command: Simple, syntax: Syntax, state: St
     if name == "echo" and is_idle(evaluator, command, syntax, state):
         state.status = 0
         return [state]
-    words: list[Word] = evaluator.memory.recall(
+    found: list[Word] = evaluator.memory.recall(
         command,
         syntax,
         state,
         lambda: expansion.words([each for each in command.arguments if isinstance(each, Token)]),
     )
-    if not words:
+    if not found:
         return run_assignments(evaluator, command, expansion)
-    return dispatch(evaluator, command, expansion, words)
+    return dispatch(evaluator, command, expansion, found)
 
 
 def run_assignments(evaluator: Evaluator, command: Simple, expansion: Expansion) -> list[State]:
@@ -94,6 +101,13 @@ def run_assignments(evaluator: Evaluator, command: Simple, expansion: Expansion)
         span = Span(source, command.start, command.end)
         state.question = Question(span, brief(span.text))
     return [state]
+
+
+def run_plain(evaluator: Evaluator, source: Source, words: list[Word], state: State) -> list[State]:
+    """Run a command whose words are known already; its text is a source of its own."""
+    evaluator.burn(len(source.data) // BYTES_OF_A_STATEMENT)
+    command = Simple(0, len(source.data), (), (), ())
+    return run_simple(evaluator, command, evaluator.syntax_of(source), state, words)
 
 
 def is_idle(evaluator: Evaluator, command: Simple, syntax: Syntax, state: State) -> bool:

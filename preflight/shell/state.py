@@ -299,7 +299,7 @@ def _same_variables(left: State, right: State) -> bool:
             return False
     if not learned or theirs.keys() <= mine.keys():
         return True
-    return all([right.original(name) is None for name in theirs.keys() - mine.keys()])
+    return all(right.original(name) is None for name in theirs.keys() - mine.keys())
 
 
 def _same_variable(
