@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from preflight.patterns import pattern
-from preflight.shell.lexer import unescape
+from preflight.shell.escapes import unescape
 from preflight.shell.operands import Read, Result, join_lines, read_operands, read_options, split_lines
 
 _FIELD = pattern(r"\s*(?:NR\s*==\s*(\d+)\s*)?\{\s*print\s*(?:\$(\d+|NF))?\s*;?\s*\}\s*")
