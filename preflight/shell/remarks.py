@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _ANGLES = pattern(r"(?:^|[=/:,'\"])<([A-Za-z][\w \-./]*)>(?:$|[/:,'\"])")
 _QUOTE = pattern(r"(?:--?[\w-]+=)?([\"'])")
 _FILL_IN = pattern(
-    r"[ /]|[A-Z]_[A-Z]|\b(?:path|your|specify|name|dir|directory|file|folder|here|insert|fill|value|user)\b|"
-    r"_(?:path|dir|name|file)\b|^(?:path|your)_",
+    r"[ /]|(?-i:[A-Z]_[A-Z])|\b(?:path|your|specify|name|dir|directory|file|folder|here|insert|fill|value|user)\b|"
+    r"_(?:path|dir|name|file|addr|address|host|port)\b|^(?:path|your)_",
     re.I,
 )
 
@@ -162,9 +162,11 @@ class Remarks:
 
     def _placeholder(self, execution: Execution, word: Word, text: str) -> None:
         found = _ANGLES.search(text)
-        if not found or not _FILL_IN.search(found[1]) or word.text.pieces[0].span.text.count("\n"):
+        if not found or word.text.pieces[0].span.text.count("\n"):
             return
         bare = any(u.reason == "syntax" and u.text.startswith("<") for u in word.text.unknowns)
+        if not bare and not _FILL_IN.search(found[1]):
+            return
         place = next((p.span for p in word.text.pieces if "<" in p.text), word.span)
         values = {"placeholder": f"<{found[1]}>", "bare": bare}
         related = (Related(word.span, "used here"),) if place != word.span else ()

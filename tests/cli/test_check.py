@@ -145,6 +145,36 @@ def test_undecided_says_what_would_decide(scripts: Path, preflight: Command) -> 
     assert len(fewer["undecided"]) < len(document["undecided"])
 
 
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "SLURM_NNODES", "NNODES"])
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], True),
+        (["--closed-env"], True),
+        (["--strict-env"], False),
+        (["--env", "{name}=4"], False),
+        (["--env", "{name}=3"], True),
+    ],
+    ids=["left to its default", "nobody sets it", "defaults do not count", "nodes enough", "too few nodes"],
+)
+def test_nodes_that_the_caller_says_are_as_many_as_the_script_falls_back_to(
+    scripts: Path, preflight: Command, name: str, words: list[str], found: bool
+) -> None:
+    """As published the script starts on one node, and cannot; how many it has elsewhere is for the caller to say."""
+    sizes = "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4"
+    launch = GOOD.replace(
+        "torchrun --nproc-per-node 8", f"torchrun --nnodes ${{{name}:-1}} --nproc-per-node 8"
+    )
+    assert launch != GOOD
+    Path("nodes.sh").write_text(f"{launch.rstrip()} {sizes} --master-addr $HEAD --node-rank $RANK\n")
+    given = [word.format(name=name) for word in words]
+    document = json.loads(preflight("check", "nodes.sh", *AT, "--output", "json", *given).out)
+    errors = [each for each in document["findings"] if each["rule"] == "world-size-not-divisible"]
+    assert [each["severity"] for each in errors] == (["error"] if found else [])
+    if found and "--env" not in words and "--closed-env" not in words:
+        assert {"name": name, "value": "1"}.items() <= errors[0]["assumptions"][0].items()
+
+
 @pytest.mark.parametrize("output", ["text", "concise", "github", "junit"])
 def test_undecided_rules_count_where_the_check_is_strict(
     scripts: Path, preflight: Command, output: str
