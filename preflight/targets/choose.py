@@ -8,6 +8,8 @@ one that a path names, else the newest release that knows all flags of the launc
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from functools import lru_cache
 
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
@@ -60,11 +62,13 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
         before_all = found.release == RELEASES[0] and bool(found.note)
         return Choice((load_table(found.release),), before_all, found.note, True, found.elder)
     named = find_naming(launch)
-    release = infer_release(launch)
-    if named is not None and knows_as_much(named[0], release, launch):
+    flags = tuple(dict.fromkeys(list_flags(launch)))
+    based = find_origin(launch).based
+    release = infer_release(launch, flags) if based else NEWEST
+    if named is not None and knows_as_much(named[0], release, flags):
         note = f"assumed Megatron {named[0]}, since a path names {named[1]}; --target names another"
         return Choice((load_table(named[0]),), True, note)
-    if launch.configuration is None and not find_origin(launch).based:
+    if launch.configuration is None and not based:
         return Choice((load_table(release),), True)
     if release == NEWEST:
         note = f"assumed Megatron {NEWEST}, the newest release; --target names another"
@@ -155,18 +159,18 @@ def read_release(folder: str, files: Files) -> Checkout | None:
     return Checkout(release, f"{place}, for which there is no table; taken as {release}")
 
 
-def knows_as_much(release: str, other: str, launch: Launch) -> bool:
+def knows_as_much(release: str, other: str, flags: Iterable[str]) -> bool:
     """Whether a release knows every flag of the launch that another one knows."""
     first, second = load_table(release).flags, load_table(other).flags
-    return all(flag in first for flag in list_flags(launch) if flag in second)
+    return all(flag in first for flag in flags if flag in second)
 
 
-def infer_release(launch: Launch) -> str:
+def infer_release(launch: Launch, flags: tuple[str, ...]) -> str:
     """The newest release that knows the most of the launch's flags, and takes their values where one does."""
-    release = find_knowing(launch)
-    if takes_values(release, launch) or not find_origin(launch).based:
+    release = find_knowing(flags)
+    if takes_values(release, launch):
         return release
-    others = (name for name in reversed(RELEASES[:-1]) if knows_as_much(name, release, launch))
+    others = (name for name in reversed(RELEASES[:-1]) if knows_as_much(name, release, flags))
     return next((name for name in others if takes_values(name, launch)), release)
 
 
@@ -175,26 +179,24 @@ def takes_values(release: str, launch: Launch) -> bool:
     flags = load_table(release).flags
     for word, following in zip(launch.argv, launch.argv[1:], strict=False):
         option = flags.get(word.text.value or "")
-        value = following.text.value
-        if option is None or not option.choices or option.nargs is not None or value is None:
+        if option is None or not option.choices or option.nargs is not None:
             continue
-        if value not in map(str, option.choices):
+        value = following.text.value
+        if value is not None and value not in map(str, option.choices):
             return False
     return True
 
 
-def find_knowing(launch: Launch) -> str:
-    """The newest release that knows the most of the launch's flags."""
+@lru_cache(maxsize=256)
+def find_knowing(flags: tuple[str, ...]) -> str:
+    """The newest release that knows the most of these flags; kept, since paths of a script differ in values."""
     newest = load_table(NEWEST)
-    flags = dict.fromkeys(list_flags(launch))
     if not any(flag not in newest.flags and list_releases(flag) for flag in flags):
         return NEWEST
-    if not find_origin(launch).based:
-        return NEWEST
-    known = {flag: frozenset(list_releases(flag)) for flag in flags}
+    known = [frozenset(list_releases(flag)) for flag in flags]
     best, most = NEWEST, -1
     for release in RELEASES:
-        count = sum(release in releases for releases in known.values())
+        count = sum(release in releases for releases in known)
         if count > most or (count == most and release != "main"):
             best, most = release, count
     return best

@@ -83,6 +83,7 @@ ELDER = frozenset(
 
 _masks: dict[str, int] = {}
 _programs: list[str] = []
+_named: dict[str, list[str]] = {}
 
 
 def read_masks() -> dict[str, int]:
@@ -106,6 +107,14 @@ def list_programs() -> Sequence[str]:
         except FileNotFoundError:
             _programs.extend(read_json(PATH)["programs"])
     return _programs
+
+
+def find_programs(name: str) -> Sequence[str]:
+    """Those of them whose file has this name."""
+    if not _named:
+        for path in list_programs():
+            _named.setdefault(os.path.basename(path), []).append(path)
+    return _named.get(name, ())
 
 
 def read_json(path: str) -> Any:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 
 from preflight.launch.model import Launch
 from preflight.record import NamedTuple
-from preflight.targets.history import ELDER, list_programs, list_releases
+from preflight.targets.history import ELDER, find_programs, list_releases
 from preflight.targets.releases import RELEASES
 
 GENERIC_NAMES = frozenset(
@@ -101,7 +102,7 @@ def match_program(launch: Launch) -> tuple[str, ...]:
     if not shown.endswith(".py"):
         shown = shown.replace(".", "/") + ".py"
     name = os.path.basename(shown)
-    candidates = [path for path in list_programs() if os.path.basename(path) == name]
+    candidates = find_programs(name)
     if name not in GENERIC_NAMES or not candidates:
         return tuple(candidates)
     directory = launch.directory.display() if launch.directory is not None else ""
@@ -113,11 +114,15 @@ def find_fork_sign(launch: Launch) -> str:
     """What says that a fork of Megatron runs the program, or the empty text."""
     if launch.launcher.kind in FORK_LAUNCHERS:
         return f"{launch.launcher.kind} starts it"
-    data = launch.source.data[: 2**18].lower()
-    for sign in FORK_SIGNS:
-        if sign in data:
-            return f"the script speaks of {sign.decode().strip('_')}"
-    return ""
+    sign = find_sign(launch.source.data)
+    return f"the script speaks of {sign.decode().strip('_')}" if sign else ""
+
+
+@lru_cache(maxsize=64)
+def find_sign(data: bytes) -> bytes:
+    """The first of the signs that a script holds; kept, since each of its launches asks again."""
+    beginning = data[: 2**18].lower()
+    return next((sign for sign in FORK_SIGNS if sign in beginning), b"")
 
 
 def find_elder_sign(launch: Launch) -> str:
