@@ -11,7 +11,12 @@ from collections.abc import Mapping
 
 from preflight.launch.arguments import read_values
 from preflight.launch.containers import Container, read_container
-from preflight.launch.mentions import may_set_connections, mentions, speaks_of_blackwell, takes_variables
+from preflight.launch.mentions import (
+    may_set_connections,
+    speaks_of_blackwell,
+    speaks_of_starters,
+    takes_variables,
+)
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
@@ -84,7 +89,6 @@ ray_colocated | bool | - | whether rollout and training of such a program share 
 
 
 ELSEWHERE = frozenset({"srun", "ssh", "pdsh", "mpirun"})
-_ELSEWHERE = pattern(rb"\b(srun|ssh|pdsh|clush|pssh|parallel-ssh|mpirun|mpiexec)\b")
 _TASK = pattern(r"\b(SLURM_LOCALID|SLURM_PROCID|LOCAL_RANK|OMPI_COMM_WORLD_LOCAL_RANK)\b")
 
 
@@ -177,8 +181,7 @@ def _read_meeting(launch: Launch) -> Mapping[str, Reading]:
             tuple(word.text.value for word in launch.argv if word.text.value is not None), "launcher"
         ),
         "starts_elsewhere": Reading(
-            any(layer.kind in ELSEWHERE for layer in launch.wrappers)
-            or mentions(_ELSEWHERE, launch.source.data),
+            any(layer.kind in ELSEWHERE for layer in launch.wrappers) or speaks_of_starters(launch),
             "launcher",
         ),
         "node_rank": from_text(*rank, "launcher", number=True),
@@ -330,9 +333,8 @@ def _read_deepspeed(launch: Launch) -> Mapping[str, Reading]:
 def _read_overrides(launch: Launch) -> Mapping[str, Reading]:
     """Sizes that Hydra's overrides give: of a model, and of verl's actor and rollout."""
     names = ("override_model_ranks", "verl_gpus", "verl_engine_ranks", "verl_model_ranks")
-    if not any(
-        "parallel_size" in word.text.display() or "verl" in word.text.display() for word in launch.command
-    ):
+    shown = "\n".join([word.text.display() for word in launch.command])
+    if "parallel_size" not in shown and "verl" not in shown:
         return dict.fromkeys(names, Reading(None, "launcher"))
     from preflight.launch.overrides import read_model, read_trainer
 

@@ -13,13 +13,17 @@ from preflight.launch.containers import read_container
 from preflight.launch.model import Launch
 from preflight.patterns import pattern
 
+_READ = rb"\s+(?!\S*/activate\b)\S"
 _ELSEWHERE = pattern(
-    rb"--env-file|\b(?:module|conda|spack)\s+(?:load|activate)\b"
-    rb"|(?:^|[\s;&|({])(?:source|\.)\s+(?!\S*/activate\b)\S"
+    rb"--env-file|(?:module|conda|spack)\s+(?:load|activate)\b"
+    rb"|source(?<![^\s;&|({]source)" + _READ + rb"|\.(?<![^\s;&|({]\.)" + _READ
 )
+"""What stands in front of a word is looked at last: so the search goes by letters, not from each place of the text."""
 _BLACKWELL = pattern(rb"(?i)\bg?b[23]00|blackwell|nvl72|\bsm_?100|\bdgx[-_ ]?b")
-_SIGNS = (b"b200", b"b300", b"blackwell", b"nvl72", b"sm_100", b"sm100", b"dgx")
-"""One of these is in every text that the pattern finds, and looking for them costs next to nothing."""
+_GENERATION = (b"b200", b"b300", b"blackwell", b"nvl72", b"sm_100", b"sm100", b"dgx")
+_STARTERS = pattern(rb"\b(srun|ssh|pdsh|clush|pssh|parallel-ssh|mpirun|mpiexec)\b")
+_STARTER_SIGNS = (b"srun", b"ssh", b"pdsh", b"clush", b"mpirun", b"mpiexec")
+"""Signs: one of them is in every text that the pattern finds, and looking for them costs next to nothing."""
 
 
 def may_set_connections(launch: Launch) -> bool:
@@ -44,11 +48,19 @@ def takes_variables(launch: Launch) -> bool:
 
 def speaks_of_blackwell(launch: Launch) -> bool:
     """Whether the script names a GPU of the Blackwell generation."""
-    data = launch.source.data.lower()
-    return any(sign in data for sign in _SIGNS) and mentions(_BLACKWELL, launch.source.data)
+    return mentions(_BLACKWELL, launch.source.data, _GENERATION)
+
+
+def speaks_of_starters(launch: Launch) -> bool:
+    """Whether the script names what starts something on other nodes."""
+    return mentions(_STARTERS, launch.source.data, _STARTER_SIGNS)
 
 
 @lru_cache(maxsize=64)
-def mentions(words: re.Pattern[bytes], data: bytes) -> bool:
-    """Whether a script holds such words; kept, since each of its launches asks again."""
+def mentions(words: re.Pattern[bytes], data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
+    """Whether a script holds such words, and so one of their signs; kept, since each of its launches asks again."""
+    if signs:
+        small = data.lower()
+        if not any(sign in small for sign in signs):
+            return False
     return words.search(data) is not None

@@ -217,6 +217,8 @@ def cover(words: tuple[Word, ...]) -> Span:
 
 def known_prefix(text: Text) -> str:
     """The characters before the first unknown piece."""
+    if text.value is not None:
+        return text.value
     known = []
     for piece in text.pieces:
         if piece.unknown is not None:
