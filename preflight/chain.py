@@ -206,7 +206,7 @@ def bind(
         for configuration in bind_launch(
             launch, table, context.files, assumed=choice.assumed, beside=choice.beside
         ):
-            configuration = configuration._replace(elder=choice.elder)
+            configuration = configuration._replace(elder=choice.elder, assumed=choice.assumed)
             facts = derive_facts(configuration, request.surroundings)
             if request.megatron is not None and configuration.recognised:
                 configuration = consult(configuration, facts, request, notes)

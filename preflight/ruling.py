@@ -176,6 +176,7 @@ def run_one(
         configuration=configuration.name,
         fork=configuration.fork,
         elder=configuration.elder,
+        assumed=configuration.assumed,
     )
     if not configuration.recognised:
         rules = general_rules(rules)

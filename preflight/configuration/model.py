@@ -55,7 +55,8 @@ class Configuration(NamedTuple):
     Megatron's and its flags are none of Megatron's: rules about Megatron then do not apply.  `trains` says whether the
     program runs Megatron's training loop; None where that is not known.  `fork` says, in words,
     why a fork of Megatron may run; it is empty where nothing speaks for one, or where the user names the release.
-    `elder` is the release before, where what runs is on the way from that to `release`.
+    `elder` is the release before, where what runs is on the way from that to `release`.  `assumed`: nothing says the
+    release.
     """
 
     launch: Launch
@@ -67,3 +68,4 @@ class Configuration(NamedTuple):
     trains: bool | None = None
     fork: str = ""
     elder: str = ""
+    assumed: bool = False

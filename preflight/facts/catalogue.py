@@ -128,6 +128,7 @@ linear_attention_pattern | list[int] | - | one entry for each layer: whether its
 no_rope_interval | int | layers | every how many layers one has no rotary embedding
 no_rope_pattern | list[int] | - | one entry for each layer: whether it has no rotary embedding
 data_sources | int | - | sources of samples: mock data, one blend, blends by split
+blend_strays | list[str] | - | numbers in a blend of data sets that stand where no weight is expected
 phase_transitions_readable | bool | - | whether --phase-transition-iterations is a list of whole numbers
 nccl_algorithms_accepted | bool | - | whether NCCL_ALGO names only algorithms that deterministic mode takes
 graph_modules_as_given | list[str] | - | modules for CUDA graphs as the command line names them

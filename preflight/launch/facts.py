@@ -21,7 +21,7 @@ from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
-from preflight.launch.topology import count_visible
+from preflight.launch.topology import count_ranks, count_visible
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
@@ -55,6 +55,7 @@ step_ntasks | int | tasks | tasks that srun starts
 step_ntasks_per_node | int | tasks | tasks that srun starts on each node
 step_gpus_per_node | int | GPUs | GPUs per node that the tasks of srun see
 step_gpus_per_task | int | GPUs | GPUs that each task of srun sees
+mpi_ranks_per_node | int | ranks | ranks that mpirun starts on each node, as far as its options say
 step_cpus_per_task | int | CPUs | CPUs of each task of srun
 visible_devices | int | GPUs | devices in CUDA_VISIBLE_DEVICES
 visible_devices_distinct | int | GPUs | different devices in CUDA_VISIBLE_DEVICES
@@ -149,6 +150,7 @@ def _read_launcher(launch: Launch) -> Mapping[str, Reading]:
             launcher.kind,
             launcher.open[0] if launcher.open else None,
         ),
+        "mpi_ranks_per_node": from_number(count_ranks(launch.wrappers)),
         "wrappers": Reading(tuple(layer.kind for layer in launch.wrappers), "launcher"),
         "standalone": Reading(
             "standalone" in launcher.options,
@@ -222,6 +224,8 @@ def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
             # The script itself picks the tasks that start the launcher.
             waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "tasks that start it"))
             step = step._replace(tasks_per_node=waiting)
+        if _is_unbound(layer.options) or _is_unbound(options):
+            step = step._replace(gpus_per_task=ABSENT)
         if step.nodes == ABSENT:
             waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "nodes of the job"))
             step = step._replace(nodes=waiting)
@@ -247,6 +251,12 @@ def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
     ):
         facts[f"step_{name}"] = from_number(number)
     return facts
+
+
+def _is_unbound(options: Mapping[str, Setting]) -> bool:
+    """Whether every task sees all GPUs of its node, whatever it is given (`--gpu-bind=none`)."""
+    setting = options.get("gpu_bind")
+    return setting is not None and setting.text is not None and setting.text.value == "none"
 
 
 def _read_surroundings(launch: Launch) -> Mapping[str, Reading]:

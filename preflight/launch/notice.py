@@ -55,6 +55,7 @@ def notice(launch: Launch) -> Launch:
         *_notice_scheduler_names(launch),
         *notice_addresses(launch),
         *_notice_unset(launch),
+        *_notice_early(launch),
         *notice_hidden_status(launch),
     )
     return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
@@ -183,6 +184,20 @@ def _notice_unset(launch: Launch) -> Iterable[Remark]:
             values = {"name": name, "option": "--" + option.replace("_", "-")}
             yield Remark("scheduler-variable-unset", piece.span, values)
             return
+
+
+def _notice_early(launch: Launch) -> Iterable[Remark]:
+    """Variables of the job that are expanded while its script is being written, outside of any job."""
+    if launch.header is None or launch.header.kind != "slurm" or not launch.header.span.source.origins:
+        return
+    for word in launch.command:
+        for piece in word.text.pieces:
+            name = piece.unknown.name if piece.unknown is not None else None
+            if name not in SLURM_VARIABLES or piece.unknown is None or piece.unknown.reason != "environment":
+                continue
+            if not piece.span.source.origins:
+                yield Remark("scheduler-variable-early", piece.span, {"name": name})
+                return
 
 
 def nearest_variable(name: str) -> str | None:

@@ -14,6 +14,7 @@ from preflight.execution import Related, Remark
 from preflight.launch.options import Given, Grammar, known_prefix
 from preflight.launch.programs import STARTERS
 from preflight.launch.start import Start, find_displaced
+from preflight.patterns import pattern
 from preflight.source import Span
 
 
@@ -28,6 +29,7 @@ def notice_options(start: Start, certain: bool) -> Iterable[Remark]:
         return
     if certain or not any(map(_swallowed, start.options.given)):
         yield from _notice_program(start)
+    yield from _notice_behind(start)
     grammar = starter.grammar
     seen: dict[str, Given] = {}
     for given in start.options.given:
@@ -43,12 +45,42 @@ def notice_options(start: Start, certain: bool) -> Iterable[Remark]:
         if certain and (swallowed := _swallowed(given)) is not None:
             values = {"option": given.spelling, "next": swallowed, "launcher": start.kind}
             yield Remark("launcher-option-without-value", given.setting.span, values)
+        yield from _notice_count(given, start.kind)
         before = seen.get(name)
         if before is not None and _shown(before) != _shown(given) and _known(before) and _known(given):
             values = {"option": given.spelling, "first": _shown(before), "last": _shown(given)}
             related = (Related(before.setting.span, "given here first"),)
             yield Remark("launcher-option-repeated", given.setting.span, values, related)
         seen[name] = given
+
+
+BEHIND = frozenset({"nproc_per_node", "nnodes", "rdzv_endpoint", "rdzv_backend", "rdzv_id"})
+"""Options of torchrun that no program has as well."""
+_COUNT = pattern(r"[A-Za-z][\w-]*:\d+|\d+\.\d+|\d+(?:,\d+)+")
+"""What stands for a number of devices elsewhere (`a100:4`, `0,1`) and is none."""
+
+
+def _notice_behind(start: Start) -> Iterable[Remark]:
+    """The launcher's own options behind the program, which gets them instead."""
+    name = known_prefix(start.program.text).rpartition("/")[2] if start.program is not None else ""
+    if start.kind not in {"torchrun", "torch.distributed.launch"} or not name.startswith("pretrain_"):
+        return
+    for word in start.argv:
+        option = known_prefix(word.text).partition("=")[0]
+        bare = option.lstrip("-").replace("-", "_")
+        if option.startswith("--") and bare in BEHIND and bare not in start.options.settings:
+            values = {"option": option, "program": name, "launcher": start.kind}
+            yield Remark("launcher-option-behind-program", word.span, values)
+            return
+
+
+def _notice_count(given: Given, kind: str) -> Iterable[Remark]:
+    """A number of processes that is none."""
+    text = given.setting.text
+    value = text.value if text is not None else None
+    if given.setting.name == "nproc_per_node" and value is not None and _COUNT.fullmatch(value):
+        values = {"option": given.spelling, "value": value, "launcher": kind}
+        yield Remark("launcher-count-unreadable", given.setting.span, values)
 
 
 def _notice_program(start: Start) -> Iterable[Remark]:

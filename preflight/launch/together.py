@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterable
 
 from preflight.execution import Remark
-from preflight.launch.model import Launch
+from preflight.launch.mentions import mentions
+from preflight.launch.model import Launch, Layer
 from preflight.launch.notice import is_telling
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous
 from preflight.patterns import pattern
 from preflight.source import Span
 
 _EXPORT = pattern(rb"^[ \t]*export[ \t]+([A-Za-z_]\w*)=([^\s;#]*)", re.MULTILINE)
+_LOOP = pattern(rb"^[ \t]*(?:for|while|until)\b|\b(?:xargs|parallel)\b", re.MULTILINE)
 _OTHERWISE = pattern(rb"^[ \t]*(?:else\b|elif\b|;;)|;;[ \t]*$", re.MULTILINE)
 """Where another branch begins."""
 
@@ -30,11 +32,12 @@ def compare_launches(launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
         return launches
     repeated = _find_repeated_ranks(launches) if 1 < len(launches) <= MOST_LAUNCHES else {}
     late = tuple(_notice_late(launches))
-    if not repeated and not late:
+    alone = _find_alone(launches)
+    if not repeated and not late and not alone:
         return launches
     found = []
     for number, launch in enumerate(launches):
-        more = [*repeated.get(number, ())]
+        more = [*repeated.get(number, ()), *alone.get(number, ())]
         if number == len(launches) - 1:
             more += late
         found.append(launch._replace(remarks=(*launch.remarks, *more)) if more else launch)
@@ -65,6 +68,38 @@ def _find_repeated_ranks(launches: tuple[Launch, ...]) -> dict[int, tuple[Remark
             values = {"rank": text.value if text is not None else "", "hosts": len(numbers)}
             found[number] = (Remark("node-rank-repeated", where, values),)
     return found
+
+
+def _find_alone(launches: tuple[Launch, ...]) -> dict[int, tuple[Remark, ...]]:
+    """Launchers that wait for more nodes than srun starts launchers on, all launches of the script taken together."""
+    found: dict[int, tuple[Remark, ...]] = {}
+    for number, launch in enumerate(launches):
+        nodes, layers = launch.launcher.nodes.value, [x for x in launch.wrappers if x.kind == "srun"]
+        if (
+            launch.launcher.kind not in {"torchrun", "torch.distributed.launch"}
+            or nodes is None
+            or not layers
+        ):
+            continue
+        place = _find_single(layers[-1])
+        if place is None or mentions(_LOOP, launch.source.data):
+            continue
+        others = {(x.span, x.conditions) for x in launches if x.launcher.nodes.value == nodes}
+        if len(others) < nodes and nodes > 1:
+            values = {"option": place.resolve().text, "nodes": nodes, "launches": len(others)}
+            found[number] = (Remark("launcher-on-one-node", place, values),)
+    return found
+
+
+def _find_single(layer: Layer) -> Span | None:
+    """The option by which srun starts one task on any one node."""
+    if {"nodelist", "relative", "het_group", "multi_prog"} & layer.options.keys():
+        return None
+    for name in ("nodes", "ntasks"):
+        setting = layer.options.get(name)
+        if setting is not None and setting.text is not None and setting.text.value == "1":
+            return setting.span
+    return None
 
 
 def _notice_late(launches: tuple[Launch, ...]) -> Iterable[Remark]:

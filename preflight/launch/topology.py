@@ -8,7 +8,7 @@ machine or the scheduler decides is unknown, and so is the world size of plain p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from preflight.execution import Context
 from preflight.launch.command import Command
@@ -397,6 +397,18 @@ def _from_mpi(layer: Layer, command: Command, context: Context) -> Numbers:
     if each == ABSENT:
         each = divide(world, nodes) if nodes.known and world.known else unset
     return nodes, each, world
+
+
+def count_ranks(layers: Sequence[Layer]) -> Number:
+    """Ranks that mpirun starts on each node, by its own options; what maps them otherwise leaves it open."""
+    layer = next((layer for layer in reversed(layers) if layer.kind == "mpirun"), None)
+    if layer is None or "map_by" in layer.options:
+        return ABSENT
+    each = from_setting(layer.options.get("ppn"), ABSENT)
+    nodes, _ = _count_hosts(layer.options.get("hosts"))
+    if each != ABSENT or nodes == ABSENT:
+        return each
+    return divide(from_setting(layer.options.get("np"), ABSENT), nodes)
 
 
 def _count_hosts(setting: Setting | None) -> tuple[Number, Number | None]:

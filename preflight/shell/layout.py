@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from preflight.execution import Related, Remark
 from preflight.patterns import pattern
-from preflight.shell.parts import Assignment, Literal, Parameter, Simple, Token
+from preflight.shell.parts import Assignment, Literal, Parameter, Simple, Substitution, Token
 from preflight.shell.statements import (
     Background,
     Both,
+    Broken,
     Function,
     Group,
     Negation,
@@ -35,6 +36,14 @@ _FLAG = pattern(r"--?[A-Za-z]|[+~]{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 _BETWEEN = pattern(rb"[ \t]*\r?\n[ \t]*")
 _BLANK_BEHIND = pattern(rb"\\[ \t]+(?:#[^\n]*)?\r?(?:\n|$)")
 _LINE_REST = pattern(rb"[ \t]*(#[^\n]*)?\r?(?=\n|$)")
+_LIST = pattern(
+    rb"(?:^|[ \t])(--[a-z][\w-]*)[ \t]+(\([\[\d(][\d\[\]()*+, \t]*\))(?=[ \t\r\n)\\]|$)", re.MULTILINE
+)
+"""A list of numbers in parentheses behind a flag."""
+_SUMS = pattern(rb"(?:\$\(|`)\s*[\w${}]+\s*[*+%/-]\s*[\w${}]+\s*(?:[*+%/-]|[)`])")
+_SUM = pattern(r"[\w${}]+(?:\s*[*+%/-]\s*[\w${}]+)+")
+_OPERAND = pattern(r"\d+\s*[*+%/-]|[\w${}]+[*%+]")
+"""The first word of a sum, where it can be no command's name."""
 _DECLARING = ("export", "declare", "readonly", "local", "typeset")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
 MAXIMUM_DEPTH = 60
@@ -48,6 +57,8 @@ def find_layout(syntax: Syntax) -> list[Remark]:
     for block in blocks(syntax.block(0, len(data))):
         previous: Statement | None = None
         for statement in block:
+            if isinstance(statement, Broken):
+                _parenthesis(syntax, statement, out)
             first = first_simple(statement)
             if first is not None and previous is not None:
                 _orphans(syntax, previous, first, out)
@@ -55,9 +66,10 @@ def find_layout(syntax: Syntax) -> list[Remark]:
                 _slips(syntax, command, out)
                 _placeholders(syntax, command, out)
             previous = statement
-    if _BLANK_BEHIND.search(data):
+    if _BLANK_BEHIND.search(data) or _SUMS.search(data):
         for token in tokens(syntax.block(0, len(data)), 0):
             _blank(syntax, token, out)
+            _arithmetic(syntax, token, out)
     return out
 
 
@@ -201,6 +213,35 @@ def _blank(syntax: Syntax, token: Token, out: list[Remark]) -> None:
         edits = ((syntax.source.span(start + 1, end), ""),)
     values = {"next": following.rstrip("\\").strip()[:60], "comment": comment}
     out.append(Remark("blank-after-backslash", syntax.source.span(start, end), values, (), edits))
+
+
+def _arithmetic(syntax: Syntax, token: Token, out: list[Remark]) -> None:
+    """`$(8 * 2)` and `$(TP*PP)`: a command of that name is looked for, and nothing is computed."""
+    for part in token.parts:
+        if not isinstance(part, Substitution) or part.kind not in ("$", "`"):
+            continue
+        inside = syntax.source.span(*part.inside).text.strip()
+        if _SUM.fullmatch(inside) and _OPERAND.match(inside):
+            span = syntax.source.span(part.start, part.end)
+            meant = f"$(({inside}))"
+            out.append(
+                Remark("arithmetic-slip", span, {"name": inside, "meant": meant}, (), ((span, meant),))
+            )
+
+
+def _parenthesis(syntax: Syntax, broken: Broken, out: list[Remark]) -> None:
+    """`--moe-layer-freq ([0]*3+[1]*58)` without quotes: bash stops reading the script there."""
+    data = syntax.source.data
+    found = _LIST.search(data, broken.start, broken.end)
+    if found is None:
+        return
+    before = data[broken.start : found.start()]
+    if before.count(b'"') % 2 or before.count(b"'") % 2:
+        return
+    flag = found[1].decode()
+    span = syntax.source.span(found.start(2), found.end(2))
+    edits = ((span, f"'{span.text}'"),)
+    out.append(Remark("unquoted-parenthesis", span, {"flag": flag, "value": span.text}, (), edits))
 
 
 def _placeholders(syntax: Syntax, command: Simple, out: list[Remark]) -> None:

@@ -11,6 +11,7 @@ from preflight.shell import lookup
 from preflight.shell.fields import BREAK, QUOTES, Fragment
 from preflight.shell.parts import Parameter
 from preflight.shell.pieces import forget
+from preflight.shell.remarks import stays_outside
 from preflight.shell.state import Element
 from preflight.shell.stop import StopError
 from preflight.source import Span
@@ -115,9 +116,16 @@ def expand_list(expansion: Expansion, part: Parameter, shown: str, span: Span) -
             item if item.many else Element(expansion.change(part, item.text, shown, span), item.span)
             for item in items
         ]
-    if part.subscript is not None and part.name not in expansion.state.variables and not part.prefix:
+    if part.subscript is not None and not part.prefix and is_nowhere(expansion, part.name):
         expansion.evaluator.remarks.note_unset(part, expansion.source, certain=not items)
     return join_elements(expansion, items, part, kind)
+
+
+def is_nowhere(expansion: Expansion, name: str) -> bool:
+    """Whether neither this shell assigns a name, nor the one that started it hands it over."""
+    variable, source = expansion.state.variables.get(name), expansion.source
+    inner = variable is not None and variable.value is None and bool(source.origins)
+    return variable is None or (inner and stays_outside(name, Span(source, 0, len(source.data))))
 
 
 def is_scalar(expansion: Expansion, name: str) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from preflight.shell.state import State
     from preflight.shell.syntax import Syntax
 
+_TYPOGRAPHIC = frozenset("\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb")
+_SAY = ("echo", "printf")
 _ANGLES = pattern(r"(?:^|[=/:,'\"])<([A-Za-z][\w \-./]*)>(?:$|[/:,'\"])")
 _QUOTE = pattern(r"(?:--?[\w-]+=)?([\"'])")
 _FILL_IN = pattern(
@@ -136,7 +138,12 @@ class Remarks:
                 self.add(remark)
         for note in self.unset:
             if note.certain:
-                values = {"name": note.name, "flag": _flag_before(note.span), "list": note.list}
+                values: dict[str, object] = {
+                    "name": note.name,
+                    "flag": _flag_before(note.span),
+                    "list": note.list,
+                }
+                values["outer"] = note.list and stays_outside(note.name, note.span)
                 self.add(Remark("unset-variable", note.span, values, (), (), state.conditions))
             else:
                 self.unsure.setdefault(note.name, []).append(note)
@@ -147,6 +154,8 @@ class Remarks:
         words = execution.words
         for number, word in enumerate(words):
             text = word.text.display()
+            if (text[:1] in _TYPOGRAPHIC or text[-1:] in _TYPOGRAPHIC) and words[0].text.value not in _SAY:
+                self._typographic(execution, word, text)
             if "<" in text:
                 self._placeholder(execution, word, text)
             if text.endswith(",") and word.text.known and 0 < number < len(words) - 1:
@@ -159,6 +168,12 @@ class Remarks:
                             "comma-after-value", word.span, values, (), ((comma, ""),), execution.conditions
                         )
                     )
+
+    def _typographic(self, execution: Execution, word: Word, text: str) -> None:
+        """Quotes that a word processor made: bash knows none of them."""
+        quote = text[0] if text[:1] in _TYPOGRAPHIC else text[-1]
+        values = {"word": text[:60], "name": "", "quote": quote}
+        self.add(Remark("typographic-quotes", word.span, values, (), (), execution.conditions))
 
     def _placeholder(self, execution: Execution, word: Word, text: str) -> None:
         found = _ANGLES.search(text)
@@ -202,6 +217,11 @@ class Remarks:
             return
         unused = _unused_names(assigned, text)
         for name, notes in self.unsure.items():
+            lost = next((note.span for note in notes if note.list and stays_outside(name, note.span)), None)
+            if lost is not None:
+                values: dict[str, object] = {"name": name, "flag": "", "list": True, "outer": True}
+                self.add(Remark("unset-variable", lost, values))
+                continue
             nearest = "" if name in assigned else _nearest(name, unused)
             if nearest:
                 related = (Related(assigned[nearest], f"{nearest} is assigned here, and nothing uses it"),)
@@ -212,12 +232,21 @@ class Remarks:
             elif re.search(rb"#[^\n]*\b" + name.encode() + rb"\+?=", text):
                 continue
             elif notes[0].list and name not in assigned and notes[0].span.source is self.sources[0][0]:
-                blank: dict[str, object] = {"name": name, "flag": "", "list": True}
+                blank: dict[str, object] = {"name": name, "flag": "", "list": True, "outer": False}
                 self.add(Remark("unset-variable", notes[0].span, blank))
         for name in unused:
             if name in options:
                 span, flag, count = options[name]
                 self.add(Remark("unused-options", span, {"name": name, "flag": flag, "count": count}))
+
+
+def stays_outside(name: str, span: Span) -> bool:
+    """Whether the script around the one that asks for an array assigns it: no shell hands arrays to another."""
+    outer, key = span.resolve().source, name.encode()
+    if outer is span.source or not re.search(rb"\b%s\+?=\(" % key, outer.data):
+        return False
+    own = rb"\b%s\+?=|(?:declare|local|typeset)\b.*\b%s\b" % (key, key)
+    return re.search(own, span.source.data) is None
 
 
 def _assignments(node: object, depth: int) -> Iterable[Assignment]:

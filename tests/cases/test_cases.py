@@ -65,6 +65,7 @@ def check_case(case: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
     path.write_text(case["input"], "utf-8")
     options = ["--isolated"]
     document = preflight.check(str(path), target=case["target"], options=options)
+    assert all(file["error"] is None for file in document["files"])
     lines = case["input"].splitlines()
     findings: list[dict[str, Any]] = document["findings"]
     for finding in findings:

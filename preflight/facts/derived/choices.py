@@ -64,6 +64,27 @@ def _(at: Reader) -> Value:
     return int(bool(at("mock_data"))) + int(bool(list_items(at("data_path")))) + int(splits)
 
 
+@step("blend_strays", "words of a blend are weight and prefix in turn, or prefixes all")
+def _(at: Reader) -> Value:
+    blends = (list_items(at(name)) for name in ("data_path", *SPLITS))
+    return tuple(word for blend in blends for word in find_strays(tuple(map(str, blend))))
+
+
+def find_strays(blend: tuple[str, ...]) -> tuple[str, ...]:
+    """Numbers of a blend that are read as names of files, because its words are not pairs with a weight in front."""
+    numbers = tuple(word for word in blend if is_number(word))
+    paired = len(blend) % 2 == 0 and all(map(is_number, blend[::2]))
+    return () if paired or len(blend) < 2 else numbers
+
+
+def is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 @step("phase_transitions_readable", "whole numbers with commas between them", since="0.16")
 def _(at: Reader) -> Value:
     parts = [part.strip() for part in (at.text("phase_transition_iterations") or "").split(",")]
