@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from preflight.configuration.model import Configuration
 from preflight.facts.model import Blocker, Evidence, Fact
 from preflight.facts.surroundings import Surroundings
-from preflight.launch.facts import LAUNCH_FACTS, Reading, launch_facts
+from preflight.launch.facts import LAUNCH_FACTS, launch_facts
 from preflight.launch.model import Launch
+from preflight.launch.reading import Reading
 
 
 def describe_launch(launch: Launch) -> Mapping[str, Fact]:

@@ -19,13 +19,13 @@ from preflight.launch.mentions import (
 )
 from preflight.launch.model import Launch, Number, Setting
 from preflight.launch.options import known_prefix
+from preflight.launch.reading import Reading
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
 from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
 from preflight.launch.topology import count_ranks, count_visible
 from preflight.patterns import pattern
-from preflight.record import NamedTuple
 from preflight.source import Span
-from preflight.values import Assumption, Text, Unknown
+from preflight.values import Text, Unknown
 
 LAUNCH_FACTS = """
 nproc_per_node | int | ranks | processes that the launcher starts on each node
@@ -86,22 +86,47 @@ ray_actor_gpus_per_node | int | GPUs | GPUs per node for the actors of a program
 ray_node_gpus | int | GPUs | GPUs of a node, as a program that Ray distributes is told
 ray_colocated | bool | - | whether rollout and training of such a program share GPUs
 """
+TRAINER_FACTS = """
+verl_train_batch | int | samples | prompts of one step of verl
+verl_mini_batch | int | samples | prompts of one update of verl's actor
+verl_micro_batch | int | samples | micro batch of verl's actor over all GPUs, as older releases count it
+verl_micro_batch_per_gpu | int | samples | micro batch of verl's actor on one GPU
+verl_samples | int | samples | responses of verl to each prompt
+verl_dynamic_batch | bool | - | whether verl's actor packs micro batches by tokens
+verl_expert_ranks | int | ranks | ETP x EP x PP of verl's actor, where its expert sizes are given
+swift_global_batch | int | samples | global batch that ms-swift is given
+swift_micro_batch | int | samples | micro batch of ms-swift
+swift_model_ranks | int | ranks | TP x PP x CP of ms-swift
+swift_pipeline | int | stages | pipeline stages of ms-swift
+swift_tensor | int | ranks | tensor-parallel ranks of ms-swift
+swift_layers | int | layers | layers that ms-swift is given
+swift_first_layers | int | layers | layers of the first stage that ms-swift is given
+swift_last_layers | int | layers | layers of the last stage that ms-swift is given
+swift_layout_stages | int | stages | stages of the layout that ms-swift is given
+swift_recompute | str | - | recompute granularity that ms-swift is given
+swift_recompute_method | str | - | recompute method that ms-swift is given
+swift_tp_overlap | bool | - | whether ms-swift overlaps tensor-parallel communication
+swift_sequence_parallel | bool | - | whether ms-swift is told sequence parallelism
+slime_kl | float | - | coefficient of slime's penalty in the reward
+slime_kl_loss | float | - | coefficient of slime's penalty in the loss
+slime_rollout_samples | int | samples | samples of one rollout of slime
+slime_steps | int | steps | training steps for each rollout of slime
+slime_batch | int | samples | global batch that slime is given
+slime_eval_interval | int | rollouts | rollouts of slime between evaluations
+slime_eval_data | str | - | evaluation data of slime
+slime_eval_config | str | - | file that describes slime's evaluations
+slime_dynamic_batch | bool | - | whether slime packs micro batches by tokens
+slime_token_limit | int | tokens | most tokens of a micro batch of slime
+nemo_gpus | int | GPUs | GPUs of NeMo-RL's cluster, where overrides give them
+nemo_megatron | bool | - | whether an override chooses Megatron for NeMo-RL's policy
+nemo_model_ranks | int | ranks | TP x PP x CP of NeMo-RL's policy by overrides
+"""
+LAUNCH_FACTS += TRAINER_FACTS
 """Names with type, unit and meaning, one a line."""
 
 
 ELSEWHERE = frozenset({"srun", "ssh", "pdsh", "mpirun"})
 _TASK = pattern(r"\b(SLURM_LOCALID|SLURM_PROCID|LOCAL_RANK|OMPI_COMM_WORLD_LOCAL_RANK)\b")
-
-
-class Reading(NamedTuple):
-    """A value, or what it waits for; `span` and `text` are where it stands and the words for the label there."""
-
-    value: bool | int | str | tuple[str, ...] | None
-    origin: str
-    span: Span | None = None
-    text: str = ""
-    unknown: Unknown | None = None
-    assumptions: tuple[Assumption, ...] = ()
 
 
 def launch_facts(launch: Launch) -> Mapping[str, Reading]:
@@ -114,6 +139,7 @@ def launch_facts(launch: Launch) -> Mapping[str, Reading]:
     facts.update(_read_ray(launch))
     facts.update(_read_deepspeed(launch))
     facts.update(_read_overrides(launch))
+    facts.update(_read_trainers(launch))
     return facts
 
 
@@ -353,3 +379,19 @@ def _read_overrides(launch: Launch) -> Mapping[str, Reading]:
         name: Reading(size.value, "launcher", size.span, str(size.value or ""), size.unknown)
         for name, size in zip(names, sizes, strict=True)
     }
+
+
+_TRAINERS = tuple(line.partition("|")[0].strip() for line in TRAINER_FACTS.splitlines() if line)
+_TRAINER_SIGNS = ("verl.", "verl/", "--actor-num-gpus-per-node", "policy.megatron_cfg.")
+
+
+def _read_trainers(launch: Launch) -> Mapping[str, Reading]:
+    """Settings of trainers that spell Megatron's their own way."""
+    words = (launch.program, *launch.argv) if launch.program is not None else launch.argv
+    if launch.launcher.kind != "megatron" and not any(
+        sign in word.text.display() for word in words for sign in _TRAINER_SIGNS
+    ):
+        return dict.fromkeys(_TRAINERS, Reading(None, "launcher"))
+    from preflight.launch.trainers import read_trainers
+
+    return read_trainers(launch)

@@ -14,7 +14,7 @@ from preflight.launch.options import known_prefix
 from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
-from preflight.values import Text, Unknown
+from preflight.values import Unknown
 
 _OVERRIDE = pattern(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)")
 _OWN = frozenset({"ppo_trainer", "ppo_megatron_trainer"})
@@ -64,8 +64,7 @@ def read_trainer(launch: Launch) -> Trainer:
         return Trainer()
     given = read_overrides(launch)
     reason = launch.open[0] if launch.open else None
-    name = read_values(launch.argv).get("config_name", (None, None))[0]
-    own = _is_own(name, launch)
+    own = is_own(launch)
 
     def size(*settings: tuple[str, int]) -> Size:
         return _multiply(given, settings, reason, own)
@@ -93,8 +92,9 @@ def read_model(launch: Launch) -> Size:
     return size._replace(value=None, unknown=launch.open[0]) if launch.open else size
 
 
-def _is_own(name: Text | None, launch: Launch) -> bool:
+def is_own(launch: Launch) -> bool:
     """Whether the configuration is one of verl's: by its name, or none is named."""
+    name = read_values(launch.argv).get("config_name", (None, None))[0]
     joined = [w.text.display() for w in launch.argv if w.text.display().startswith("--config-name=")]
     shown = (
         joined[-1].partition("=")[2] if joined else (name.display() if name is not None else "ppo_trainer")
