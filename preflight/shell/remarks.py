@@ -183,6 +183,9 @@ class Remarks:
         if not bare and not _FILL_IN.search(found[1]):
             return
         place = next((p.span for p in word.text.pieces if "<" in p.text), word.span)
+        quoted = place.source.data[max(0, place.start - 1) : place.start] in (b'"', b"'")
+        if quoted and execution.conditions:
+            bare = False  # it may stand on the branch for the machines that nobody has described yet
         values = {"placeholder": f"<{found[1]}>", "bare": bare}
         related = (Related(word.span, "used here"),) if place != word.span else ()
         self.add(Remark("placeholder", place, values, related, (), execution.conditions))
