@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 from preflight.configuration.parse import Fault
-from preflight.configuration.spelling import DASHES, find_nearest, normalise, slips
+from preflight.configuration.spelling import DASHES, Spellings, normalise, slips
 from preflight.execution import Related, Remark, Word
 from preflight.launch.model import Launch
 from preflight.patterns import pattern
@@ -56,11 +57,17 @@ def speaks_of_fork(faults: Iterable[Fault], table: Table) -> bool:
     return len(unknown) >= SEVERAL and len(list(islice(strangers, SEVERAL))) == SEVERAL
 
 
+@lru_cache(maxsize=64)
+def spellings_of(table: Table) -> Spellings:
+    """The flags of a table."""
+    return Spellings(table.flags)
+
+
 def is_stranger(flag: str, table: Table) -> bool:
     """A flag that no release ever had and that is no slip of one that this one has."""
     if list_releases(flag) or flag in RENAMED or positive_twin(flag, table):
         return False
-    nearest = find_nearest(flag, table.flags)
+    nearest = spellings_of(table).find_nearest(flag)
     return nearest is None or (normalise(flag) != normalise(nearest) and slips(flag, nearest, 2) > 2)
 
 
@@ -163,6 +170,8 @@ class Writer:
         """In a program that may have flags of its own, only a slip of a letter is told."""
         if list_releases(flag) or "_" in flag or len(flag) < 8:
             return None
+        if not spellings_of(self.table).may_hold_slip(flag):
+            return None
         nearest = self.find_nearest(flag)
         if nearest is None or not is_slip(flag, nearest):
             return None
@@ -172,7 +181,7 @@ class Writer:
         return self.remark("misspelt-flag", words, values | {"nearest": nearest}, edits)
 
     def find_nearest(self, flag: str) -> str | None:
-        return find_nearest(flag, self.table.flags) if self.looked <= PATIENCE else None
+        return spellings_of(self.table).find_nearest(flag) if self.looked <= PATIENCE else None
 
     def rename(self, fault: Fault, name: str) -> tuple[tuple[Span, str], ...]:
         """The edit that writes another flag in the place of this one."""
@@ -221,7 +230,7 @@ class Writer:
     def write_choice(self, fault: Fault) -> Remark:
         choices = list(fault.option.choices or ()) if fault.option is not None else []
         texts = [str(choice) for choice in choices]
-        nearest = find_nearest(fault.value, texts) or ""
+        nearest = Spellings(texts).find_nearest(fault.value) or ""
         edits: tuple[tuple[Span, str], ...] = ()
         if nearest and len(fault.words) > 1 and fault.words[-1].span.text == fault.value:
             edits = ((fault.words[-1].span, nearest),)
@@ -239,7 +248,9 @@ class Writer:
         word, text = extra[0], fault.value
         if text[:1] and text[0] in DASHES:
             plain = normalise("-" + text[1:])
-            flag = plain if plain in self.table.flags else find_nearest(plain, self.table.flags) or plain
+            flag = (
+                plain if plain in self.table.flags else spellings_of(self.table).find_nearest(plain) or plain
+            )
             edits = ((word.span, flag),) if flag in self.table.flags else ()
             return self.remark("flag-with-wrong-dash", (word,), {"word": text, "flag": flag}, edits)
         if " " in text.strip() and text.lstrip().startswith("--"):

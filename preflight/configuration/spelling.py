@@ -9,44 +9,81 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from preflight.record import NamedTuple
+
 DASHES = "‐‑‒–—―−﹘﹣－"
 """Characters that word processors put in the place of a hyphen."""
 
 
 LIKENESS = 0.8
 """Twice the letters in common over all letters, as difflib counts."""
+MAXIMUM_KEPT = 512
 
 
-def find_nearest(text: str, known: Iterable[str]) -> str | None:
-    """The nearest known text: one that differs by `_` for `-`, by letter case, by few letters, or by order of words."""
-    return _find(text, tuple(known))
+class Spelt(NamedTuple):
+    """A known text, its plain form, and the letters that occur in it, one bit for each."""
+
+    text: str
+    plain: str
+    letters: int
 
 
-@lru_cache(maxsize=512)
-def _find(text: str, known: tuple[str, ...]) -> str | None:
-    plain, normal = normalise(text), _normalise_all(known)
-    if plain in normal:
-        return normal[plain]
-    import difflib
-
-    close = difflib.get_close_matches(text, list_likely(text, known), 3, LIKENESS)
-    if close:
-        return min(close, key=lambda candidate: (slips(text, candidate, 4), candidate))
-    words = sorted(plain.strip("-").split("-"))
-    same = (name for form, name in normal.items() if sorted(form.strip("-").split("-")) == words)
-    return next(same, None) if len(words) > 1 else None
+@lru_cache(maxsize=8192)
+def spell(text: str) -> Spelt:
+    """Kept, since the tables of programs and releases have most of their flags in common."""
+    return Spelt(text, normalise(text), letters_of(text))
 
 
-def list_likely(text: str, known: tuple[str, ...]) -> Iterable[str]:
-    """The texts that can be alike at all: letters that only one of two has cannot match."""
-    letters = letters_of(text)
-    for candidate, others in zip(known, _letters_of_all(known), strict=True):
-        needed = LIKENESS / 2 * (len(text) + len(candidate)) - 1e-9
-        if (
-            len(text) - (letters & ~others).bit_count() >= needed
-            and len(candidate) - (others & ~letters).bit_count() >= needed
-        ):
-            yield candidate
+class Spellings:
+    """Known texts, with which others are compared."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.known = [spell(text) for text in texts]
+        self.plain = {each.plain: each.text for each in reversed(self.known)}
+        """By their plain form; the first of those with the same form."""
+        self._nearest: dict[str, str | None] = {}
+
+    def find_nearest(self, text: str) -> str | None:
+        """The nearest one: it differs by `_` for `-`, by letter case, by few letters, or by order of words."""
+        if text not in self._nearest:
+            if len(self._nearest) >= MAXIMUM_KEPT:
+                self._nearest.clear()
+            self._nearest[text] = self._find(text)
+        return self._nearest[text]
+
+    def _find(self, text: str) -> str | None:
+        plain = normalise(text)
+        if plain in self.plain:
+            return self.plain[plain]
+        import difflib
+
+        close = difflib.get_close_matches(text, self.list_likely(text), 3, LIKENESS)
+        if close:
+            return min(close, key=lambda candidate: (slips(text, candidate, 4), candidate))
+        words = sorted(plain.strip("-").split("-"))
+        same = (name for form, name in self.plain.items() if sorted(form.strip("-").split("-")) == words)
+        return next(same, None) if len(words) > 1 else None
+
+    def list_likely(self, text: str) -> Iterable[str]:
+        """The texts that can be alike at all: letters that only one of two has cannot match."""
+        letters, length = letters_of(text), len(text)
+        for candidate, _, others in self.known:
+            needed = LIKENESS / 2 * (length + len(candidate)) - 1e-9
+            if (
+                length - (letters & ~others).bit_count() >= needed
+                and len(candidate) - (others & ~letters).bit_count() >= needed
+            ):
+                yield candidate
+
+    def may_hold_slip(self, text: str) -> bool:
+        """Whether one of the texts can be a single letter away at all, or another way of writing this one."""
+        letters, length = letters_of(text), len(text)
+        return normalise(text) in self.plain or any(
+            -1 <= len(candidate) - length <= 1
+            and (letters & ~others).bit_count() <= 1
+            and (others & ~letters).bit_count() <= 1
+            for candidate, _, others in self.known
+        )
 
 
 def letters_of(text: str) -> int:
@@ -55,17 +92,6 @@ def letters_of(text: str) -> int:
     for letter in text:
         mask |= 1 << (ord(letter) & 0x7F)
     return mask
-
-
-@lru_cache(maxsize=16)
-def _letters_of_all(known: tuple[str, ...]) -> tuple[int, ...]:
-    return tuple(letters_of(text) for text in known)
-
-
-@lru_cache(maxsize=16)
-def _normalise_all(known: tuple[str, ...]) -> dict[str, str]:
-    """Known texts by their plain form; the first of those with the same form."""
-    return {normalise(text): text for text in reversed(known)}
 
 
 def normalise(text: str) -> str:

@@ -7,10 +7,12 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight.configuration.spelling import LIKENESS, list_likely
+from preflight.configuration.problems import is_slip
+from preflight.configuration.spelling import LIKENESS, Spellings
 from preflight.targets.table import load_table
 
 FLAGS = tuple(load_table("core_v0.19.0").flags)
+KNOWN = Spellings(FLAGS)
 
 
 @given(
@@ -21,11 +23,28 @@ def test_no_close_flag_is_left_out(flag: str, slips: list[tuple[int, str]]) -> N
     text = flag
     for place, letters in slips:
         text = text[:place] + letters + text[place + 1 :]
-    likely = list(list_likely(text, FLAGS))
+    likely = list(KNOWN.list_likely(text))
     assert difflib.get_close_matches(text, likely, 3, LIKENESS) == difflib.get_close_matches(
         text, FLAGS, 3, LIKENESS
     )
 
 
+@given(
+    st.sampled_from(FLAGS),
+    st.lists(st.tuples(st.integers(0, 60), st.text("abmxz-_Aé", max_size=2)), max_size=2),
+)
+def test_no_slip_is_left_out(flag: str, slips: list[tuple[int, str]]) -> None:
+    text = flag
+    for place, letters in slips:
+        text = text[:place] + letters + text[place + 1 :]
+    nearest = KNOWN.find_nearest(text)
+    assert KNOWN.may_hold_slip(text) or nearest is None or not is_slip(text, nearest)
+
+
+def test_a_strange_flag_is_no_slip() -> None:
+    assert not KNOWN.may_hold_slip("--rollout-batch-size-per-engine")
+    assert KNOWN.may_hold_slip("--num-layrs") and KNOWN.may_hold_slip("--Num_Layers")
+
+
 def test_most_flags_are_left_out() -> None:
-    assert len(list(list_likely("--num-layerz", FLAGS))) < len(FLAGS) / 4
+    assert len(list(KNOWN.list_likely("--num-layerz"))) < len(FLAGS) / 4
