@@ -174,7 +174,7 @@ def resolve(source: Source, request: Request) -> Resolved | None:
     known: dict[object, tuple[tuple[Configuration, Mapping[str, Fact]], ...]] = {}
     left = 0
     for launch in launches:
-        key = signature(launch)
+        key = signature(launch) if len(launches) > 1 else None
         if key not in known:
             if len(known) == MAXIMUM_VARIANTS:
                 left += 1
@@ -238,10 +238,13 @@ def consult(
 def signature(launch: Launch) -> object:
     """What makes two launches of a command the same for every rule: their words, surroundings and remarks."""
     launcher = launch.launcher
-    words = (*launch.command, *launch.argv)
+    words, count = launch.command, len(launch.argv)
+    if words[len(words) - count :] != launch.argv:
+        words += launch.argv
     return (
         launch.span,
-        tuple((word.text.display(), word.text.known, word.many, word.span) for word in words),
+        count,
+        tuple([(word.text.display(), word.text.known, word.many, word.span) for word in words]),
         tuple((name, text and (text.display(), text.known)) for name, text in launch.environment.items()),
         (launcher.kind, launcher.nodes, launcher.processes_per_node, launcher.world_size),
         tuple((remark.kind, remark.span) for remark in launch.remarks),

@@ -129,7 +129,8 @@ class Text:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        return tuple(dict.fromkeys(a for piece in self.pieces for a in piece.assumptions))
+        found = [assumption for piece in self.pieces for assumption in piece.assumptions]
+        return tuple(dict.fromkeys(found)) if found else ()
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -130,6 +130,8 @@ def find_program(origin: Origin, table: Table) -> Program | None:
 
 def hidden_openings(launch: Launch) -> Iterable[Word]:
     """What the launch stage could not follow and no word shows."""
+    if not launch.open:
+        return
     shown = {unknown for word in launch.argv for unknown in word.text.unknowns}
     for unknown in launch.open:
         if unknown not in shown and launch.program is not None:

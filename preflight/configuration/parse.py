@@ -316,14 +316,15 @@ def store(
 ) -> None:
     """Set a destination; the last flag wins, which is remarked where it changes the value."""
     unknown = value if isinstance(value, Unknown) else None
-    texts = [token.word.text, *(word.text for word in words)]
+    texts = [token.word.text, *[word.text for word in words]]
+    told = [assumption for text in texts for assumption in text.assumptions]
     bound = Bound(
         option.destination,
         None if isinstance(value, Unknown) else value,
         "flag",
         unknown,
         (token.word, *words),
-        tuple(dict.fromkeys(assumption for text in texts for assumption in text.assumptions)),
+        tuple(dict.fromkeys(told)) if told else (),
     )
     earlier = line.given.get(option.destination)
     if (

@@ -19,7 +19,8 @@ def describe_bound(bound: Bound) -> Fact:
     if not words:
         return describe_absent(bound)
     evidence = Places(lambda: _describe_words(bound))
-    told = tuple(dict.fromkeys(assumptions + tuple(a for word in words for a in word.text.assumptions)))
+    told = (*assumptions, *[a for word in words for a in word.text.assumptions])
+    told = tuple(dict.fromkeys(told)) if told else ()
     if unknown is None:
         return Fact(destination, value, origin, evidence, told)
     return Fact(destination, None, origin, evidence, told, (Blocker(destination, unknown, bound.span),))

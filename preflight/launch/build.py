@@ -67,7 +67,7 @@ def build_unknown_launch(source: Source, command: Command, context: Context) -> 
 
 def list_open(argv: tuple[Word, ...]) -> tuple[Unknown, ...]:
     """Why the command line has a part of unknown length."""
-    return tuple(dict.fromkeys(u for word in argv if word.many for u in word.text.unknowns))
+    return tuple(dict.fromkeys([u for word in argv if word.many for u in word.text.unknowns]))
 
 
 def place_command(command: Command, words: tuple[Word, ...]) -> Span:
