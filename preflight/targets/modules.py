@@ -30,7 +30,7 @@ Binding = ast.AST | Imported
 class Module:
     """A parsed file. `package` is its dotted package, for relative imports."""
 
-    __slots__ = ("names", "package", "path", "stars", "tree")
+    __slots__ = ("_telling", "names", "package", "path", "stars", "tree")
 
     def __init__(self, path: str, package: str, tree: ast.Module) -> None:
         self.path = path
@@ -38,7 +38,16 @@ class Module:
         self.tree = tree
         self.names: dict[str, Binding] = {}
         self.stars: list[str] = []
+        self._telling: list[ast.AST] | None = None
         self._bind(tree.body)
+
+    @property
+    def telling(self) -> list[ast.AST]:
+        """Every call, import and attribute of the module, found once: programs that import it all ask."""
+        if self._telling is None:
+            kinds = (ast.Call, ast.Import, ast.ImportFrom, ast.Attribute)
+            self._telling = [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        return self._telling
 
     def _bind(self, body: list[ast.stmt]) -> None:
         """The first binding of a name counts: of `try: import x` / `except: x = None` that is the import."""
@@ -120,11 +129,22 @@ class Modules:
         source = self.files.read(path)
         if isinstance(source, Refusal) or len(source.data) > LARGEST:
             return None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(source.data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
         package = dotted if path.endswith("__init__.py") else dotted.rpartition(".")[0]
-        return Module(path, package, tree)
+        key = (path, package, source.data)
+        if key not in _modules:
+            _modules[key] = parse_module(*key)
+        return _modules[key]
+
+
+_modules: dict[tuple[str, str, bytes], Module | None] = {}
+"""What was parsed: the scripts of a folder share their programs, and those their imports."""
+
+
+def parse_module(path: str, package: str, data: bytes) -> Module | None:
+    """A module from its text; None for what is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Module(path, package, ast.parse(data))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

@@ -53,7 +53,7 @@ def follow_program(path: str, modules: Modules, name: str | None) -> Program | N
     interpreter = interpret(modules)
     calls = [
         node
-        for node in ast.walk(module.tree)
+        for node in module.telling
         if isinstance(node, ast.Call) and called_name(node) in STARTERS and starts_megatron(node, module)
     ]
     parser, followed = Parser(), bool(calls)
@@ -87,7 +87,7 @@ def follow_program(path: str, modules: Modules, name: str | None) -> Program | N
 
 def list_rewritten(module: Module) -> Iterator[str]:
     """The settings that a program's own code sets (`args.num_layers = config.num_hidden_layers`)."""
-    for node in ast.walk(module.tree):
+    for node in module.telling:
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.ctx, ast.Store)
@@ -152,7 +152,7 @@ def collect_options(program: Module, modules: Modules, interpreter: Interpreter)
     parser, seen, queue = Parser(), {program.path}, [(program, 0)]
     while queue and len(seen) <= FILES:
         module, depth = queue.pop(0)
-        for node in ast.walk(module.tree):
+        for node in module.telling:
             if len(parser.options) >= OPTIONS:
                 break
             if isinstance(node, ast.Call) and called_name(node) == "add_argument":
@@ -180,7 +180,7 @@ def collect_options(program: Module, modules: Modules, interpreter: Interpreter)
 def list_imports(module: Module) -> list[str]:
     """The modules that a module imports anywhere, those with a name that says arguments first."""
     found: dict[str, None] = {}
-    for node in ast.walk(module.tree):
+    for node in module.telling:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for _, imported in module.imports(node):
                 found[imported.module] = None
