@@ -24,8 +24,9 @@ from preflight.python.objects import (
     Value,
     settled,
 )
-from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Path, RaisedError
+from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import is_likely
+from preflight.python.stretches import Stretch
 from preflight.python.syntax import Tree, parse
 from preflight.source import Refusal, Span
 from preflight.values import Unknown
@@ -35,6 +36,12 @@ MAXIMUM_MODULES = 40
 
 MAXIMUM_SIZE = 400_000
 """Largest module that is followed, in bytes."""
+
+STEP = 200
+"""Bytes of a module that cost as much as a step when they are parsed."""
+
+GLANCE = 8
+"""How much less it costs to find the stretches of a module than to parse them."""
 
 NOT_FOLLOWED = (
     "megatron.core",
@@ -47,7 +54,7 @@ NOT_FOLLOWED = (
 
 
 class Library:
-    """The modules that were parsed, shared by all paths through a script.
+    """The modules that were read, shared by all paths through a script.
 
     `closed`: none is read; which ones would have been is noted in `blocked`, by the module's name and what is taken
     from it.  `allowance`: how many bytes of modules are parsed that start and build nothing; `refused` says that there
@@ -61,14 +68,26 @@ class Library:
         self.blocked: dict[tuple[str, str], str] = {}
         self.trees: dict[str, Tree | Unknown] = {}
         self.places: dict[tuple[str, str], str | None] = {}
+        self._opened: set[Stretch] = set()
 
-    def affords(self, data: bytes) -> bool:
-        """Whether a module may be parsed."""
+    def affords(self, data: bytes, amount: int) -> bool:
+        """Whether as much of a module may be parsed."""
         if self.allowance is None or is_likely(data):
             return True
-        self.allowance -= len(data)
+        self.allowance -= amount
         self.refused = self.refused or self.allowance < 0
         return self.allowance >= 0
+
+    def opens(self, stretch: Stretch, tree: Tree, fuel: Fuel) -> bool:
+        """Whether a stretch of a module is parsed; paid for once."""
+        if stretch in self._opened:
+            return True
+        size = len(stretch.text)
+        if not self.affords(tree.source.data, size):
+            return False
+        fuel.burn(size // STEP)
+        self._opened.add(stretch)
+        return True
 
 
 def locate(name: str, level: int, frame: Frame, library: Library) -> str | None:
@@ -184,7 +203,7 @@ def namespace(module: Module, frame: Frame) -> Frame | None:
     space = Frame("module", tree, path, None)
     path.modules[module.path] = space
     with suppress(RaisedError, EndedError), aside(path):
-        statements.run_module(tree, space, module.name)
+        statements.run_module(tree, space)
     return space
 
 
@@ -208,10 +227,14 @@ def _tree(module: Module, path: Path) -> Tree | Unknown:
         if len(trees) >= MAXIMUM_MODULES:
             return refused
         source = path.context.files.read(module.path)
-        if isinstance(source, Refusal) or len(source.data) > MAXIMUM_SIZE or not library.affords(source.data):
+        if isinstance(source, Refusal) or len(source.data) > MAXIMUM_SIZE:
+            trees[module.path] = refused
+            return refused
+        glance = len(source.data) // GLANCE
+        if not library.affords(source.data, glance):
             trees[module.path] = refused
         else:
-            path.fuel.burn(len(source.data) // 200)
+            path.fuel.burn(glance // STEP)
             trees[module.path] = parse(source)
     return trees[module.path]
 

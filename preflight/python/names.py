@@ -7,13 +7,16 @@ promise until it is used: a module that is imported for one function of it costs
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from functools import partial
 
 import libcst as cst
 
 from preflight.python import definitions, modules
-from preflight.python.objects import Deferred, Value
+from preflight.python.objects import Deferred, External, Value
 from preflight.python.scope import Frame
+from preflight.python.stretches import Stretch, keeps_no_list
+from preflight.source import Span
 
 
 def dotted(node: cst.CSTNode | None) -> str:
@@ -49,6 +52,41 @@ def import_names(node: cst.ImportFrom, frame: Frame) -> None:
             frame.assign(target.value, value)
 
 
+def promise(stretch: Stretch, frame: Frame) -> bool:
+    """Whether a stretch may wait until its name is used; then a promise stands for it."""
+    own = is_own(frame)
+    if stretch.kind == "function" and stretch.waits:
+        frame.assign(stretch.name, Deferred(partial(_define, stretch, frame)))
+        return True
+    if stretch.kind == "class" and (stretch.idle if own else stretch.waits):
+        frame.assign(stretch.name, Deferred(partial(_define, stretch, frame)))
+        return True
+    return False
+
+
+def is_own(frame: Frame) -> bool:
+    """Whether a frame is of the script itself."""
+    return frame.tree.source.path == frame.path.script_path
+
+
+def open_stretch(stretch: Stretch, frame: Frame) -> list[cst.CSTNode]:
+    """The statements of a stretch; none where the path does not afford to parse them."""
+    path = frame.path
+    if not is_own(frame) and not path.library.opens(stretch, frame.tree, path.fuel):
+        return []
+    return frame.tree.statements(stretch)
+
+
+def _define(stretch: Stretch, frame: Frame) -> Value:
+    for node in open_stretch(stretch, frame):
+        if isinstance(node, cst.FunctionDef):
+            return definitions.define_function(node, frame)
+        if isinstance(node, cst.ClassDef):
+            with nullcontext() if is_own(frame) else modules.aside(frame.path):
+                return definitions.define_class(node, frame)
+    return External(stretch.name, Span(frame.tree.source, stretch.start, stretch.start))
+
+
 def define_function(node: cst.FunctionDef, frame: Frame) -> None:
     """A `def` statement."""
     if frame.kind in ("module", "class") and _is_quiet(node, frame):
@@ -57,10 +95,6 @@ def define_function(node: cst.FunctionDef, frame: Frame) -> None:
         frame.assign(node.name.value, definitions.define_function(node, frame))
 
 
-_QUIET = re.compile(
-    r"(?:pytest|unittest|mock|functools|contextlib|torch)\.|(?:patch|contextmanager|cache|lru_cache)\b"
-)
-"""Decorators that keep no list of what they decorate."""
 _CHANGING = re.compile(r"\.(?:setter|getter|deleter)$")
 
 
@@ -78,21 +112,11 @@ def _is_quiet(node: cst.FunctionDef, frame: Frame) -> bool:
         if frame.kind == "class":
             quiet = not any(_CHANGING.search(each) for each in shown)
         else:
-            quiet = all(_QUIET.match(each) for each in shown)
+            quiet = all(keeps_no_list(each) for each in shown)
         known = frame.tree.read_off[key] = quiet and not built
     return known is True
 
 
 def define_class(node: cst.ClassDef, frame: Frame) -> None:
-    """A `class` statement; a class of the script itself may build something in its body."""
-    own = frame.tree.source.path == frame.path.script_path
-    records = all("dataclass" in frame.tree.shown(decorator) for decorator in node.decorators)
-    if frame.kind == "module" and not own and records and not node.keywords:
-        frame.assign(node.name.value, Deferred(partial(_define_aside, node, frame)))
-    else:
-        frame.assign(node.name.value, definitions.define_class(node, frame))
-
-
-def _define_aside(node: cst.ClassDef, frame: Frame) -> Value:
-    with modules.aside(frame.path):
-        return definitions.define_class(node, frame)
+    """A `class` statement that does not stand by itself in its module, or may build something in its body."""
+    frame.assign(node.name.value, definitions.define_class(node, frame))

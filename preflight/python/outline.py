@@ -1,16 +1,20 @@
 """Which functions of a file may start a program or build a configuration, read off its syntax.
 
-In: a LibCST module.  Out: the functions with what they call, and those of them that nobody in the file calls:
-the entries to follow where the file itself runs nothing.  No places are needed for it, so that a file without
-a launch costs little more than its parse.
+In: the stretches of a file.  Out: the functions with what they call, and those of them that nobody in the file calls:
+the entries to follow where the file itself runs nothing.  The interpreter's own syntax tree is enough for it, so that
+a file without anything of the kind is never parsed by LibCST.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Callable
 
 import libcst as cst
 
+from preflight.python.stretches import Stretch
+from preflight.python.syntax import Tree
 from preflight.record import NamedTuple
 
 _RUNNING = re.compile(
@@ -50,14 +54,26 @@ class Body:
 
 
 class Definition(Body):
-    """A function of the file, with the class that it stands in."""
+    """A function of the file: the class that it stands in, and which one of its stretch it is."""
 
-    __slots__ = ("node", "owner")
+    __slots__ = ("name", "never_runs", "number", "owner", "stretch")
 
-    def __init__(self, node: cst.FunctionDef, owner: cst.ClassDef | None) -> None:
+    def __init__(self, name: str, owner: str | None, stretch: Stretch, number: int) -> None:
         super().__init__()
-        self.node = node
+        self.name = name
         self.owner = owner
+        self.stretch = stretch
+        self.number = number
+        self.never_runs = False
+
+    def node(self, tree: Tree) -> cst.FunctionDef | None:
+        """The function as LibCST reads it."""
+        found = functions_of(self.stretch, tree)
+        return found[self.number] if self.number < len(found) else None
+
+    def is_among(self, entered: set[object], tree: Tree) -> bool:
+        """Whether the function was entered: one that was not parsed cannot have been."""
+        return self.stretch.body is not None and self.node(tree) in entered
 
 
 class Outline(NamedTuple):
@@ -66,133 +82,173 @@ class Outline(NamedTuple):
     definitions: tuple[Definition, ...]
     relevant: bool
 
-    def entries(self, entered: set[object]) -> list[Definition]:
+    def entries(self, entered: Callable[[Definition], bool]) -> list[Definition]:
         """Relevant functions that were not entered and that no other relevant function calls."""
         wanted = _reaching(self.definitions)
-        called = {name for d in wanted for name in d.calls if name != d.node.name.value}
-        roots = [d for d in wanted if d.node not in entered and d.node.name.value not in called]
-        followed = [d for d in roots if not (d.node.name.value.startswith("__") and d.owner is not None)]
-        return [d for d in followed if not _never_runs(d)]
-
-
-def _never_runs(definition: Definition) -> bool:
-    """Whether a test is marked as one that is skipped, or that is known to fail."""
-    marks = [
-        *definition.node.decorators,
-        *(definition.owner.decorators if definition.owner is not None else ()),
-    ]
-    named = (
-        mark.decorator.func if isinstance(mark.decorator, cst.Call) else mark.decorator for mark in marks
-    )
-    return any(_dotted(name) in _LEFT_OUT for name in named)
+        called = {name for d in wanted for name in d.calls if name != d.name}
+        roots = [d for d in wanted if d.name not in called and not entered(d)]
+        followed = [d for d in roots if not (d.name.startswith("__") and d.owner is not None)]
+        return [d for d in followed if not d.never_runs]
 
 
 _LEFT_OUT = frozenset({"mark.skip", "mark.xfail", "unittest.skip", "unittest.expectedFailure"})
+"""Marks of tests that are skipped, or known to fail."""
+
+
+def _is_left_out(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.ClassDef | None) -> bool:
+    marks = (*node.decorator_list, *(owner.decorator_list if owner is not None else ()))
+    named = (mark.func if isinstance(mark, ast.Call) else mark for mark in marks)
+    return any(_dotted(name) in _LEFT_OUT for name in named)
 
 
 def _reaching(definitions: tuple[Definition, ...]) -> list[Definition]:
-    names = {d.node.name.value for d in definitions if d.relevant}
+    names = {d.name for d in definitions if d.relevant}
     wanted = {id(d) for d in definitions if d.relevant}
     for _ in range(20):
         before = len(wanted)
         for d in definitions:
             if id(d) not in wanted and d.calls & names:
                 wanted.add(id(d))
-                names.add(d.node.name.value)
+                names.add(d.name)
         if len(wanted) == before:
             break
     return [d for d in definitions if id(d) in wanted]
 
 
-def outline(module: cst.Module) -> Outline:
-    """Walk a module once."""
+def outline(tree: Tree) -> Outline:
+    """Walk a file once."""
     definitions: list[Definition] = []
     loose = Body()
     renamed: set[str] = set()
-    stack: list[tuple[cst.CSTNode, cst.ClassDef | None]] = [(module, None)]
-    while stack:
-        node, owner = stack.pop()
-        kind = type(node)
-        if kind is cst.FunctionDef:
-            assert isinstance(node, cst.FunctionDef)
-            definitions.append(Definition(node, owner))
-            _read_below(node, definitions[-1], renamed)
-            continue
-        if kind is cst.ClassDef:
-            assert isinstance(node, cst.ClassDef)
-            owner = node
-        _read(node, kind, loose, renamed)
-        stack.extend([(child, owner) for child in reversed(children_of(node))])
+    for stretch in tree.stretches:
+        if stretch.nodes:
+            definitions += _walk(stretch, loose, renamed)
+        else:
+            definitions += _all_of(stretch, tree)
     for each in (loose, *definitions):
         each.relevant = each.relevant or not renamed.isdisjoint(each.calls)
     return Outline(tuple(definitions), loose.relevant or any(d.relevant for d in definitions))
 
 
-def _read_below(node: cst.CSTNode, inside: Body, renamed: set[str]) -> None:
+def _walk(stretch: Stretch, loose: Body, renamed: set[str]) -> list[Definition]:
+    definitions: list[Definition] = []
+    stack: list[tuple[ast.AST, ast.ClassDef | None]] = [(node, None) for node in reversed(stretch.nodes)]
+    while stack:
+        node, owner = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            name = owner.name if owner is not None else None
+            definition = Definition(node.name, name, stretch, len(definitions))
+            definition.never_runs = _is_left_out(node, owner)
+            definitions.append(definition)
+            _read_below(node, definition, renamed)
+            continue
+        if isinstance(node, ast.ClassDef):
+            owner = node
+        _read(node, loose, renamed)
+        stack.extend([(child, owner) for child in reversed(list(ast.iter_child_nodes(node)))])
+    return definitions
+
+
+def _all_of(stretch: Stretch, tree: Tree) -> list[Definition]:
+    """The functions of a stretch that only LibCST reads: any of them may matter."""
+    found = []
+    for number, node in enumerate(functions_of(stretch, tree)):
+        found.append(Definition(node.name.value, None, stretch, number))
+        found[-1].relevant = True
+    return found
+
+
+def functions_of(stretch: Stretch, tree: Tree) -> list[cst.FunctionDef]:
+    """The functions of a stretch in order, without those inside other functions."""
+    known = tree.read_off.get(stretch)
+    if isinstance(known, list):
+        return known
+    found: list[cst.FunctionDef] = []
+    tree.read_off[stretch] = found
+    stack: list[cst.CSTNode] = list(reversed(tree.statements(stretch)))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.FunctionDef):
+            found.append(node)
+        elif isinstance(node, _COMPOUND):
+            stack.extend(reversed(children_of(node)))
+    return found
+
+
+_COMPOUND = (
+    cst.BaseCompoundStatement,
+    cst.BaseSuite,
+    cst.Else,
+    cst.Finally,
+    cst.ExceptHandler,
+    cst.ExceptStarHandler,
+    cst.MatchCase,
+)
+
+
+def _read_below(node: ast.AST, inside: Body, renamed: set[str]) -> None:
     """A function with all that stands in it, in any order."""
-    stack = children_of(node)
+    stack = list(ast.iter_child_nodes(node))
     while stack:
         current = stack.pop()
-        _read(current, type(current), inside, renamed)
-        stack += children_of(current)
+        if type(current) in _TELLING:
+            _read(current, inside, renamed)
+        stack += ast.iter_child_nodes(current)
 
 
-def _read(node: cst.CSTNode, kind: type[cst.CSTNode], inside: Body, renamed: set[str]) -> None:
-    if kind in _TELLING:
-        inside.relevant = _matters(node, inside) or inside.relevant
-    elif kind is cst.ImportFrom:
-        assert isinstance(node, cst.ImportFrom)
-        renamed.update(_renamed(node))
-
-
-def _renamed(node: cst.ImportFrom) -> set[str]:
-    """Names under which functions that start programs are imported."""
-    if isinstance(node.names, cst.ImportStar) or node.module is None:
-        return set()
-    if _last(node.module) not in ("subprocess", "os", "asyncio", "run"):
-        return set()
-    names = (alias.asname.name for alias in node.names if alias.asname is not None)
-    return {name.value for name in names if isinstance(name, cst.Name)}
-
-
-_TELLING = frozenset({cst.Call, cst.AssignTarget, cst.SimpleString, cst.FormattedStringText})
+_TELLING = frozenset({ast.Call, ast.Assign, ast.Constant, ast.ImportFrom})
 """Kinds of nodes that can matter; asking for a node's kind costs less than asking what it is an instance of."""
 
 
-def _matters(node: cst.CSTNode, inside: Body) -> bool:
-    if isinstance(node, cst.Call):
+def _read(node: ast.AST, inside: Body, renamed: set[str]) -> None:
+    if isinstance(node, ast.Call):
         name = _last(node.func)
         inside.calls.add(name)
-        if _RUNNING.search(_dotted(node.func)) or _BUILDING.search(name):
-            return True
-        wanted = SIZES if name[:1].isupper() else _ENTRY
-        return any(a.keyword is not None and a.keyword.value in wanted for a in node.args)
-    if isinstance(node, cst.AssignTarget):
-        target = node.target
-        return isinstance(target, cst.Attribute) and target.attr.value in SIZES and _configures(target)
-    if isinstance(node, cst.SimpleString):
-        return "--" in node.value and _FLAGS.search(node.value) is not None
-    if isinstance(node, cst.FormattedStringText):
-        return "--" in node.value and _FLAGS.search(node.value) is not None
-    return False
+        inside.relevant = inside.relevant or _starts_or_builds(node, name)
+    elif isinstance(node, ast.Assign):
+        inside.relevant = inside.relevant or any(map(_sets_size, node.targets))
+    elif isinstance(node, ast.Constant):
+        value = node.value
+        if isinstance(value, str) and "--" in value and _FLAGS.search(value) is not None:
+            inside.relevant = True
+    elif isinstance(node, ast.ImportFrom):
+        renamed.update(_renamed(node))
 
 
-def _configures(target: cst.Attribute) -> bool:
+def _starts_or_builds(node: ast.Call, name: str) -> bool:
+    if _RUNNING.search(_dotted(node.func)) or _BUILDING.search(name):
+        return True
+    wanted = SIZES if name[:1].isupper() else _ENTRY
+    return any(keyword.arg in wanted for keyword in node.keywords)
+
+
+def _renamed(node: ast.ImportFrom) -> set[str]:
+    """Names under which functions that start programs are imported."""
+    if node.module is None or node.module.rpartition(".")[2] not in ("subprocess", "os", "asyncio", "run"):
+        return set()
+    return {alias.asname for alias in node.names if alias.asname is not None}
+
+
+def _sets_size(target: ast.expr) -> bool:
     """Whether an assignment sets a field of a configuration: not of the object itself or of parsed arguments."""
-    return _last(target.value) not in ("self", "args", "rollout", "critic", "actor", "ref", "cls")
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr in SIZES
+        and _last(target.value) not in ("self", "args", "rollout", "critic", "actor", "ref", "cls")
+    )
 
 
-def _dotted(node: cst.BaseExpression) -> str:
+def _dotted(node: ast.expr) -> str:
     """The last two names of what is called."""
-    if isinstance(node, cst.Attribute):
-        return f"{_last(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+    if isinstance(node, ast.Attribute):
+        return f"{_last(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
-def _last(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 _PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})

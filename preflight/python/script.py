@@ -27,11 +27,12 @@ from preflight.python.objects import (
 )
 from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
+from preflight.python.places import deep_recursion
 from preflight.python.plan import Plan
 from preflight.python.promise import completes_imports, depends_on_imports, leads_to_training
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import is_likely, starts_programs
-from preflight.python.syntax import Tree, deep_recursion, parse
+from preflight.python.syntax import Tree, parse
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
 
@@ -137,6 +138,10 @@ class Reading:
                 return False
         return False
 
+    def has_entered(self, entry: Definition) -> bool:
+        """Whether a function was followed."""
+        return entry.is_among(self.entered, self.tree)
+
     @property
     def count(self) -> int:
         """How much was found so far that may be a launch."""
@@ -151,7 +156,7 @@ class Reading:
         frame = Frame("module", self.tree, path, None)
         path.as_main = entry is None
         with contextlib.suppress(RaisedError, EndedError):
-            statements.run_module(self.tree, frame, "__main__")
+            statements.run_module(self.tree, frame)
         if entry is None:
             return
         path.runs.clear()
@@ -167,7 +172,8 @@ class Reading:
         """Note what a path found; what tells it from what other paths found is given back."""
         for run in path.runs:
             (self.synthetic if run.synthetic else self.executions).append(run.execution)
-        fallback = self.tree.span(entry.node.name) if entry is not None else None
+        node = entry.node(self.tree) if entry is not None else None
+        fallback = self.tree.span(node.name) if node is not None else None
         built = configurations.collect(path, self.tree.source, fallback)
         self.configurations.extend(built)
         self.remarks.extend(path.remarks)
@@ -192,13 +198,15 @@ def read(
     if isinstance(tree, Unknown):
         return Script(source, (), truncated=(tree,))
     try:
-        overview = outline(tree.module)
+        overview = outline(tree)
         if not overview.relevant:
             return Script(source, ())
         with deep_recursion():
             reading = _look(tree, overview, partial(Reading, tree, context, read_shell, dict(exported)))
     except RecursionError:
         return Script(source, (), truncated=(Unknown("syntax", f"{source.path}: nested too deeply"),))
+    if tree.refused:
+        reading.truncated[Unknown("syntax", f"{source.path}: not all of it was understood as Python")] = None
     return Script(
         source,
         tuple(_without_copies(reading)),
@@ -232,8 +240,8 @@ def _follow_all(reading: Reading, overview: Outline) -> None:
         reading.follow(None, demanding=True)
     if reading.looked:
         return
-    for count, entry in enumerate(overview.entries(reading.entered)):
-        if entry.node in reading.entered:
+    for count, entry in enumerate(overview.entries(reading.has_entered)):
+        if reading.has_entered(entry):
             continue
         if count >= MAXIMUM_ENTRIES or reading.left <= 0 or reading.wasted >= FRUITLESS_FILE:
             reading.truncated[Unknown("branches", "too many functions")] = None
@@ -245,22 +253,25 @@ def _follow_all(reading: Reading, overview: Outline) -> None:
 
 def call_entry(entry: Definition, frame: Frame) -> None:
     """Call a function that nothing in the file calls."""
+    node = entry.node(frame.tree)
+    if node is None:
+        return
     holder = frame
     receiver: Value | None = None
     if entry.owner is not None:
-        cls = _named(entry.owner.name.value, frame.names)
+        cls = _named(entry.owner, frame.names)
         if not isinstance(cls, Class):
             return
-        function = _named(entry.node.name.value, cls.namespace)
+        function = _named(entry.name, cls.namespace)
         if isinstance(function, Function) and function.role != "static":
             receiver = _receiver(cls, function, frame)
     else:
-        function = _named(entry.node.name.value, holder.names)
+        function = _named(entry.name, holder.names)
     if not isinstance(function, Function):
-        function = definitions.define_function(entry.node, frame)
+        function = definitions.define_function(node, frame)
     if not isinstance(function, Function):
         return
-    span = frame.tree.span(entry.node.name)
+    span = frame.tree.span(node.name)
     positional = (Element(receiver, span),) if receiver is not None else ()
     given = _cases(function, Arguments(positional, {}, None, None, span), frame)
     signature = function.wrapped or function
@@ -271,7 +282,7 @@ def call_entry(entry: Definition, frame: Frame) -> None:
         value = _argument(signature, parameter.name, frame)
         if value is not None:
             keywords[parameter.name] = Element(value, parameter.span)
-    calls.call_function(function, given._replace(keywords=keywords), entry.node, frame)
+    calls.call_function(function, given._replace(keywords=keywords), node, frame)
 
 
 def _named(name: str, names: Mapping[str, Value]) -> Value | None:

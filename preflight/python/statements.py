@@ -52,10 +52,12 @@ class ContinueError(Exception):
     pass
 
 
-def run_module(tree: Tree, frame: Frame, name: str) -> None:
-    del name
+def run_module(tree: Tree, frame: Frame) -> None:
+    """The statements of a file; functions and classes in it wait until their names are used."""
     with contextlib.suppress(ReturnError, BreakError, ContinueError):
-        run_body(tree.module.body, frame)
+        for stretch in tree.stretches:
+            if not names.promise(stretch, frame):
+                run_body(names.open_stretch(stretch, frame), frame)
 
 
 def run_function(function: Function, frame: Frame) -> Value:

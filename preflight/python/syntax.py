@@ -1,24 +1,23 @@
-"""From bytes to a LibCST tree with places.
+"""From bytes to LibCST nodes with places.
 
-In: a `Source`.  Out: a `Tree`: the module, the span of each node (worked out when first asked for), and string
-literals as pieces that map to their bytes.  Refuses, with an `Unknown`, what is no Python, too large, or
-nested deeper than people write: LibCST's parser recurses natively and must not see such input.
+In: a `Source`.  Out: a `Tree`: the statements of each stretch of it and the span of each node, both worked out when
+first asked for, and string literals as pieces that map to their bytes.  Refuses, with an `Unknown`, what is no Python,
+too large, or nested deeper than people write: LibCST's parser recurses natively and must not see such input.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
 import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import libcst as cst
-from libcst._nodes.internal import CodegenState
 
+from preflight.python.places import locate
+from preflight.python.stretches import Stretch, divide
 from preflight.source import Source, Span
 from preflight.values import PLACEHOLDER, Piece, Unknown
 
@@ -43,41 +42,65 @@ _SIMPLE.update({"\\": "\\", "'": "'", '"': '"', "\n": "", "\r": "", "\r\n": ""})
 
 
 class Tree:
-    """A parsed file. `read_off` keeps what was read off its syntax, and `literals` values, by the nodes' identity."""
+    """A file. `read_off` keeps what was read off its syntax, and `literals` values, by the nodes' identity.
+
+    `refused` says that a stretch of it was not understood, though the interpreter accepts it.
+    """
 
     __slots__ = (
+        "_open",
         "_places",
         "_shift",
         "_shown",
         "_spans",
         "literals",
-        "module",
         "read_off",
+        "refused",
         "source",
+        "stretches",
         "unknowns",
     )
 
-    def __init__(self, source: Source, module: cst.Module, unknowns: Mapping[int, Piece], shift: int) -> None:
+    def __init__(
+        self, source: Source, stretches: list[Stretch], unknowns: Mapping[int, Piece], shift: int
+    ) -> None:
         self.source = source
-        self.module = module
+        self.stretches = stretches
         self.unknowns = unknowns
         self._shift = shift
         self._shown: dict[int, str] = {}
         self.read_off: dict[object, object] = {}
         self.literals: dict[int, Value] = {}
-        self._places: dict[int, tuple[int, int]] | None = None
+        self.refused = False
+        self._places: dict[int, tuple[int, int]] = {}
+        self._open = [stretch for stretch in stretches if stretch.body is not None]
         self._spans: dict[int, Span] = {}
+
+    def statements(self, stretch: Stretch) -> list[cst.CSTNode]:
+        """The statements of a stretch; none where LibCST does not understand it."""
+        if stretch.body is None:
+            module = _parse(stretch.text)
+            self.refused = self.refused or module is None
+            stretch.module = module
+            stretch.body = list(module.body) if module is not None else []
+            self._open.append(stretch)
+        return stretch.body
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands; the start of the file where that cannot be said."""
         found = self._spans.get(id(node))
         if found is None:
-            if self._places is None:
-                self._places = _locate(self.module, self.source.data.isascii())
             place = self._places.get(id(node))
+            if place is None and self._open:
+                plain = self.source.data.isascii()
+                for stretch in self._open:
+                    if stretch.module is not None:
+                        self._places.update(locate(stretch.module, plain, stretch.start + self._shift))
+                self._open.clear()
+                place = self._places.get(id(node))
             if place is None:
                 return Span(self.source, 0, 0)
-            found = self._spans[id(node)] = Span(self.source, place[0] + self._shift, place[1] + self._shift)
+            found = self._spans[id(node)] = Span(self.source, *place)
         return found
 
     def shown(self, node: cst.CSTNode, limit: int = 80) -> str:
@@ -144,79 +167,6 @@ def _meaning(escape: str) -> str:
         return escape
 
 
-class _Places(CodegenState):
-    """Writes the module out as LibCST does, and notes in bytes where each node begins and ends.
-
-    The same as LibCST's own provider of byte spans, which first visits and checks the whole tree, at several
-    times the cost.
-    """
-
-    def __init__(self, module: cst.Module, plain: bool) -> None:
-        super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
-        self.plain = plain
-        self.position = 0
-        self.found: dict[int, tuple[int, int]] = {}
-        self.starts: list[int] = []
-
-    def add_indent_tokens(self) -> None:
-        for token in self.indent_tokens:
-            self.position += len(token) if self.plain else len(token.encode("utf-8"))
-
-    def add_token(self, value: str) -> None:
-        self.position += len(value) if self.plain else len(value.encode("utf-8"))
-
-    def before_codegen(self, node: cst.CSTNode) -> None:
-        self.starts.append(self.position)
-
-    def after_codegen(self, node: cst.CSTNode) -> None:
-        start = self.starts.pop()
-        self.found.setdefault(id(node), (start, self.position))
-
-    def record_syntactic_position(  # type: ignore[override]
-        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> AbstractContextManager[None]:
-        return _Mark(self, node, start_node, end_node)
-
-
-class _Mark(AbstractContextManager[None]):
-    """The stretch between entering and leaving, or from one inner node to another."""
-
-    __slots__ = ("first", "last", "node", "places", "start")
-
-    def __init__(
-        self, places: _Places, node: cst.CSTNode, first: cst.CSTNode | None, last: cst.CSTNode | None
-    ) -> None:
-        self.places, self.node, self.first, self.last = places, node, first, last
-        self.start = places.position
-
-    def __exit__(self, *_: object) -> None:
-        found = self.places.found
-        start = found[id(self.first)][0] if self.first is not None else self.start
-        end = found[id(self.last)][1] if self.last is not None else self.places.position
-        found[id(self.node)] = (start, end)
-
-
-def _locate(module: cst.Module, plain: bool) -> dict[int, tuple[int, int]]:
-    with deep_recursion():
-        places = _Places(module, plain)
-        try:
-            module._codegen(places)
-        except (RecursionError, KeyError):
-            return {}
-        return places.found
-
-
-@contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Let the walks over long implicit concatenations, which nest to the right, go to their end."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 12_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
-
-
 def parse(source: Source, unknowns: Mapping[int, Piece] = {}) -> Tree | Unknown:
     """Parse a file, or say why not."""
     data, shift = source.data, 0
@@ -231,25 +181,46 @@ def parse(source: Source, unknowns: Mapping[int, Piece] = {}) -> Tree | Unknown:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return Unknown("syntax", f"{source.path}: not UTF-8")
-    if "\0" in text or _too_deep(text):
+    if "\0" in text:
         return Unknown("syntax", f"{source.path}: not understood as Python")
-    try:
-        module = cst.parse_module(text)
-    except (cst.ParserSyntaxError, RecursionError, ValueError, TypeError):
+    stretches = _read(text)
+    if stretches is None:
         return Unknown("syntax", f"{source.path}: not understood as Python")
-    return Tree(source, module, unknowns, shift)
+    return Tree(source, stretches, unknowns, shift)
 
 
-def _too_deep(text: str) -> bool:
-    """Whether the nesting goes past the limit; the interpreter's own parser, which guards itself, says so."""
+def _read(text: str) -> list[Stretch] | None:
+    """The stretches of a text; a single one, already parsed, of syntax that only LibCST knows."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            level: list[ast.AST] = [ast.parse(text)]
+            module = ast.parse(text)
     except SyntaxError:
-        return _brackets(text) > 50
+        return _read_whole(text) if _brackets(text) <= 50 else None
     except (RecursionError, MemoryError, ValueError):
-        return True
+        return None
+    return None if _too_deep(module) else divide(text, module)
+
+
+def _read_whole(text: str) -> list[Stretch] | None:
+    module = _parse(text)
+    if module is None:
+        return None
+    whole = Stretch("other", [], 0, text)
+    whole.module, whole.body = module, list(module.body)
+    return [whole]
+
+
+def _parse(text: str) -> cst.Module | None:
+    try:
+        return cst.parse_module(text)
+    except (cst.ParserSyntaxError, RecursionError, ValueError, TypeError):
+        return None
+
+
+def _too_deep(module: ast.Module) -> bool:
+    """Whether the nesting goes past the limit; the interpreter's own parser guards itself."""
+    level: list[ast.AST] = [module]
     for _ in range(MAXIMUM_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:

@@ -230,15 +230,17 @@ def test_what_code_changes_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_outline_knows_functions_with_what_they_call_in_order() -> None:
-    overview = outline(
-        cst.parse_module(
-            "from subprocess import run as start\n"
-            "def first():\n    def inner():\n        start(['x'])\n    return inner\n"
-            "class Holder:\n    def second(self):\n        helper()\n"
+    tree = syntax.parse(
+        Source(
+            "launch.py",
+            b"from subprocess import run as start\n"
+            b"def first():\n    def inner():\n        start(['x'])\n    return inner\n"
+            b"class Holder:\n    def second(self):\n        helper()\n",
         )
     )
-    shown = [(d.node.name.value, d.owner is not None, d.relevant, d.calls) for d in overview.definitions]
-    assert shown == [("first", False, True, {"start"}), ("second", True, False, {"helper"})]
+    assert isinstance(tree, syntax.Tree)
+    shown = [(d.name, d.owner, d.relevant, d.calls) for d in outline(tree).definitions]
+    assert shown == [("first", None, True, {"start"}), ("second", "Holder", False, {"helper"})]
 
 
 def test_stretches_of_a_text_come_in_one_pass_as_one_by_one() -> None:
