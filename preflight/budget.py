@@ -1,7 +1,7 @@
 """What reading a file may cost: statements and processor time, for the file and all that it runs together.
 
 In: what each evaluation took.  Out: what is left for the next one.  A `Context` hands the same budget down to every
-script inside, so that ten calls of a large script cost no more than one script may.
+script inside, so that ten calls of a large script cost no more than one script may; `known` keeps those that were read.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class Budget:
     def __init__(self, fuel: int = FUEL, seconds: float = SECONDS) -> None:
         self.fuel = fuel
         self.seconds = seconds
+        self.known: dict[object, object] = {}
 
     def spend(self, fuel: int, seconds: float) -> None:
         self.fuel -= fuel

@@ -154,7 +154,12 @@ def read_shell(source: Source, context: Context, **state: Any) -> Script:
 def read_python(source: Source, context: Context, **state: Any) -> Script:
     from preflight.python import read_script as read
 
-    return read(source, context, **{"read_shell": read_shell, **state})
+    def launches(found: Script) -> bool:
+        from preflight.launch.find import holds_launch
+
+        return holds_launch(found, context, read_shell=read_shell, read_python=read_python)
+
+    return read(source, context, **{"read_shell": read_shell, "launches": launches, **state})
 
 
 def resolve(source: Source, request: Request) -> Resolved | None:

@@ -32,7 +32,7 @@ from preflight.values import Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""
@@ -60,6 +60,12 @@ def find_launches(
     return compare_launches(found)
 
 
+def holds_launch(script: Script, context: Context, *, read_shell: ReadShell, read_python: ReadPython) -> bool:
+    """Whether a script launches anything, for front-ends that ask before they look any closer."""
+    search = _Search(script.source, context, read_shell, read_python)
+    return any(True for _ in search.search_script(script, None, None))
+
+
 class _Inner(NamedTuple):
     """A script inside the script, already evaluated."""
 
@@ -76,7 +82,7 @@ class _Search:
         self.context = context._replace(budget=self.budget)
         self.read_shell = read_shell
         self.read_python = read_python
-        self.known: dict[Any, _Inner] = {}
+        self.known = self.budget.known
         self.read = 0
         self.stack: list[str] = [os.path.realpath(source.path)]
 
@@ -272,7 +278,7 @@ class _Search:
         environment = tuple(command.environment.items())
         key = (subscript.source.data, subscript.name, subscript.premises, environment)
         inner = self.known.get(key)
-        if inner is None:
+        if not isinstance(inner, _Inner):
             many = len(self.known) >= MAXIMUM_SCRIPTS or self.read >= MAXIMUM_TEXT
             if many or self.budget.spent:
                 return
@@ -297,7 +303,7 @@ class _Search:
         subscript = derive_script(text, (), self.source.path, None)
         key = ("python", subscript.source.data, subscript.premises, tuple(command.environment.items()))
         inner = self.known.get(key)
-        if inner is None:
+        if not isinstance(inner, _Inner):
             script = self.read_python(
                 subscript.source,
                 subscript.context(self.context),

@@ -29,14 +29,18 @@ def read_script(
     read_shell: Callable[..., Script],
     unknowns: Mapping[int, Piece] = {},
     exported: Mapping[str, Text | None] = {},
+    launches: Callable[[Script], bool] | None = None,
 ) -> Script:
     """Work out the commands and configurations of a Python file.
 
     `unknowns` are the placeholders of derived text, by byte offset; `exported` is the environment that the
-    file starts with (None: known to be unset).  `read_shell` reads the strings that go to a shell.
+    file starts with (None: known to be unset).  `read_shell` reads the strings that go to a shell; `launches`
+    says whether what was found so far launches anything, which is reason enough to look closer.
     """
     if not may_hold_launch(source.data):
         return Script(source, ())
     from preflight.python.script import read
 
-    return read(source, context, read_shell=read_shell, unknowns=unknowns, exported=exported)
+    return read(
+        source, context, read_shell=read_shell, unknowns=unknowns, exported=exported, launches=launches
+    )

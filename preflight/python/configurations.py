@@ -20,7 +20,7 @@ from preflight.values import Text, Unknown
 
 _NAMED = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
 _PART = re.compile(r"(?:^|\.)(?:model\w*|strategy|provider|transformer_config)\.\w+$")
-_ELSEWHERE = re.compile(r"(?:^|\.)(?:rollout|ref|critic|reward\w*|actor\w*|inference|generation)\.")
+_ELSEWHERE = re.compile(r"(?:^|\.)(?:rollout|ref|critic|reward\w*|actor\w*|inference|generation|vision\w*)\.")
 _ARGUMENTS = re.compile(r"Namespace$|(?:^|[._])(?:args|parse\w*|arguments|create_test_args)\b|Mock|argv")
 _DTYPE = re.compile(r"^torch\.\w+$")
 _FIRST = ("model", "train", "optimizer", "scheduler", "ddp", "")
@@ -34,12 +34,17 @@ def collect(path: Path, source: Source, fallback: Span | None) -> list[CodeConfi
             inner.add(id(child))
     found = []
     for instance in dict.fromkeys(path.built):
-        if id(instance) in inner or _ARGUMENTS.search(instance.name) is not None:
+        if id(instance) in inner or is_arguments(instance):
             continue
         made = describe(instance, path, source, fallback)
         if made is not None:
             found.append(made)
     return found
+
+
+def is_arguments(instance: Instance) -> bool:
+    """Whether an object holds the arguments of a command line, which are no configuration yet."""
+    return _ARGUMENTS.search(instance.name) is not None
 
 
 def _below(instance: Instance, seen: set[int]) -> Iterator[Instance]:

@@ -139,6 +139,16 @@ def yields(node: cst.CSTNode, tree: Tree) -> bool:
     return known is True
 
 
+def leaves(suites: Listing[cst.CSTNode], tree: Tree) -> bool:
+    """Whether code may go on elsewhere: after a loop, or where the function was called."""
+    key = ("leaves", *map(id, suites))
+    known = tree.read_off.get(key)
+    if known is None:
+        nodes = (node for suite in suites for node in _walk(suite))
+        known = tree.read_off[key] = any(type(node) in (cst.Return, cst.Break) for node in nodes)
+    return known is True
+
+
 def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes below a node, without the insides of functions and lambdas in it."""
     stack = [node]

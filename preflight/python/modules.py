@@ -28,7 +28,7 @@ from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Fuel, Path,
 from preflight.python.signs import is_likely
 from preflight.python.stretches import Stretch
 from preflight.python.syntax import Tree, parse
-from preflight.source import Refusal, Span
+from preflight.source import Refusal, Source, Span
 from preflight.values import Unknown
 
 MAXIMUM_MODULES = 40
@@ -37,11 +37,17 @@ MAXIMUM_MODULES = 40
 MAXIMUM_SIZE = 400_000
 """Largest module that is followed, in bytes."""
 
-STEP = 200
-"""Bytes of a module that cost as much as a step when they are parsed."""
+STEP = 6
+"""Bytes that LibCST parses in the time of a step."""
 
-GLANCE = 8
-"""How much less it costs to find the stretches of a module than to parse them."""
+PARSING = 1.4
+"""What it costs to parse a stretch and to find its places, of what LibCST's parse costs."""
+
+GLANCE = 0.2
+"""What it costs to find the stretches of a module, of what LibCST's parse of it would cost."""
+
+RECENT = 2_000_000
+"""How many bytes of modules are kept for the next file."""
 
 NOT_FOLLOWED = (
     "megatron.core",
@@ -82,10 +88,10 @@ class Library:
         """Whether a stretch of a module is parsed; paid for once."""
         if stretch in self._opened:
             return True
-        size = len(stretch.text)
-        if not self.affords(tree.source.data, size):
+        cost = int(PARSING * len(stretch.text))
+        if not self.affords(tree.source.data, cost):
             return False
-        fuel.burn(size // STEP)
+        fuel.burn(cost // STEP)
         self._opened.add(stretch)
         return True
 
@@ -230,13 +236,31 @@ def _tree(module: Module, path: Path) -> Tree | Unknown:
         if isinstance(source, Refusal) or len(source.data) > MAXIMUM_SIZE:
             trees[module.path] = refused
             return refused
-        glance = len(source.data) // GLANCE
+        glance = int(GLANCE * len(source.data))
         if not library.affords(source.data, glance):
             trees[module.path] = refused
         else:
             path.fuel.burn(glance // STEP)
-            trees[module.path] = parse(source)
+            trees[module.path] = recent(source)
     return trees[module.path]
+
+
+_recent: dict[tuple[str, bytes], Tree | Unknown] = {}
+
+
+def recent(source: Source) -> Tree | Unknown:
+    """A module, parsed as far as earlier looks and files have had use for it."""
+    key = (source.path, source.data)
+    tree = _recent.pop(key, None)
+    if tree is None:
+        tree = parse(source)
+        kept = len(source.data) + sum(len(data) for _, data in _recent)
+        while _recent and kept > RECENT:
+            oldest = next(iter(_recent))
+            kept -= len(oldest[1])
+            del _recent[oldest]
+    _recent[key] = tree
+    return tree
 
 
 def star(name: str, level: int, span: Span, frame: Frame) -> None:

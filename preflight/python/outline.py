@@ -144,6 +144,8 @@ def _walk(stretch: Stretch, loose: Body, renamed: set[str]) -> list[Definition]:
             continue
         if isinstance(node, ast.ClassDef):
             owner = node
+        if _is_remark(node):
+            continue
         _read(node, loose, renamed)
         stack.extend([(child, owner) for child in reversed(list(ast.iter_child_nodes(node)))])
     return definitions
@@ -193,7 +195,14 @@ def _read_below(node: ast.AST, inside: Body, renamed: set[str]) -> None:
         current = stack.pop()
         if type(current) in _TELLING:
             _read(current, inside, renamed)
+        elif _is_remark(current):
+            continue
         stack += ast.iter_child_nodes(current)
+
+
+def _is_remark(node: ast.AST) -> bool:
+    """Whether a statement is nothing but a text."""
+    return type(node) is ast.Expr and type(node.value) is ast.Constant
 
 
 _TELLING = frozenset({ast.Call, ast.Assign, ast.Constant, ast.ImportFrom})

@@ -9,10 +9,12 @@ an import leads to a module that starts training itself, that is looked into as 
 from __future__ import annotations
 
 import os
+import re
 
 from preflight.execution import Context
+from preflight.python import configurations
 from preflight.python.modules import Library
-from preflight.python.objects import Instance
+from preflight.python.objects import Instance, Scalar, String
 from preflight.python.outline import SIZES
 from preflight.python.scope import Path
 from preflight.python.signs import starts_training
@@ -32,13 +34,34 @@ def depends_on_imports(path: Path) -> bool:
 
 def completes_imports(path: Path) -> bool:
     """Whether a path sets several sizes of what an import gave: a recipe with a few fields of one's own."""
-    return any(len(_names_below(instance) & SIZES) > 1 for instance in _built_from_imports(path))
+    return any(_sets_sizes(instance) for instance in _built_from_imports(path))
+
+
+def _sets_sizes(instance: Instance) -> bool:
+    """Whether several sizes are set, and not all of them to something unknown."""
+    names = _names_below(instance) & SIZES
+    return len(names) > 1 and any(_knows(instance, name) for name in names)
+
+
+def _knows(instance: Instance, name: str) -> bool:
+    holders = (instance, *(value for value in instance.attributes.values() if isinstance(value, Instance)))
+    return any(isinstance(each.attributes.get(name), (Scalar, String)) for each in holders)
+
+
+_CONFIGURING = re.compile(r"config|provider|recipe|container|pretrain|finetune|cfg", re.IGNORECASE)
 
 
 def _built_from_imports(path: Path) -> list[Instance]:
+    """What is made of imports and may be a configuration, by its name or by what is set of it."""
     blocked = path.library.blocked
     names = {part for name, attribute in blocked for part in (name.rpartition(".")[2], attribute)}
-    return [instance for instance in path.built if not names.isdisjoint(instance.name.split("."))]
+    return [
+        instance
+        for instance in path.built
+        if not names.isdisjoint(instance.name.split("."))
+        and not configurations.is_arguments(instance)
+        and (_CONFIGURING.search(instance.name) or not _names_below(instance).isdisjoint(SIZES))
+    ]
 
 
 def _names_below(instance: Instance) -> set[str]:

@@ -225,6 +225,7 @@ class Frame:
         "path",
         "receiver",
         "tree",
+        "unsure",
         "yielded",
     )
 
@@ -240,6 +241,8 @@ class Frame:
         self.cls: Class | None = None
         self.receiver: Value | None = None
         self.yielded: list[Element] | None = None
+        self.unsure = False
+        """Whether a branch was passed by that may have returned."""
 
     def find(self, name: str) -> Frame | None:
         """The frame that holds a name."""

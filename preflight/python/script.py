@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from preflight.execution import CodeConfiguration, Condition, Context, Execution, Remark, Script, Word
 from preflight.python import calls, configurations, definitions, options, statements
-from preflight.python.modules import Library
+from preflight.python.modules import PARSING, STEP, Library
 from preflight.python.objects import (
     Arguments,
     Class,
@@ -31,7 +31,7 @@ from preflight.python.places import deep_recursion
 from preflight.python.plan import Plan
 from preflight.python.promise import completes_imports, depends_on_imports, leads_to_training
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
-from preflight.python.signs import is_likely, starts_programs
+from preflight.python.signs import is_likely, may_launch, starts_programs
 from preflight.python.syntax import Tree, parse
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -60,8 +60,11 @@ FUEL = 280_000
 SMALLEST_LOOK = 1_000
 """Steps for a first look at a short file."""
 
-SECOND_LOOK = 10_000
-"""Steps for a look at a short file with what it imports."""
+SECOND_LOOK = 2_000
+"""Bytes parsed for a look at what a file imports, at least."""
+
+SHARE = 2.4
+"""How many times a file's length may be spent on it while it is not known to launch anything, in bytes parsed."""
 
 ENTRY_FUEL = 150_000
 """Steps for one entry."""
@@ -78,6 +81,7 @@ class Reading:
         context: Context,
         read_shell: Callable[..., Script],
         exported: dict[str, Text | None],
+        launches: Callable[[Script], bool],
         library: Library,
         fuel: int,
     ) -> None:
@@ -85,10 +89,13 @@ class Reading:
         self.context = context
         self.read_shell = read_shell
         self.exported = exported
+        self.launches = launches
         self.library = library
         self.left = fuel
         self.wasted = 0
         self.fruits = 0
+        self.launching = False
+        self.judged: set[Hashable] = set()
         self.depends = False
         self.executions: list[Execution] = []
         self.synthetic: list[Execution] = []
@@ -148,9 +155,14 @@ class Reading:
         return self.fruits + len(self.configurations)
 
     @property
+    def promising(self) -> bool:
+        """Whether a launch was found, or a configuration that is completed here."""
+        return self.launching or bool(self.configurations)
+
+    @property
     def looked(self) -> bool:
         """Whether a first look, which reads no imports, has seen enough."""
-        return self.library.closed and (self.count > 0 or self.depends)
+        return self.library.closed and (self.promising or self.depends)
 
     def _walk(self, path: Path, entry: Definition | None) -> None:
         frame = Frame("module", self.tree, path, None)
@@ -180,9 +192,29 @@ class Reading:
         self.truncated.update(dict.fromkeys(path.truncated))
         self.entered |= path.entered
         self.withheld = self.withheld or path.withheld
-        self.fruits += path.fruits + completes_imports(path)
+        completes = completes_imports(path)
+        self.fruits += path.fruits + completes
+        self.launching = self.launching or completes or self._launch(path)
         self.depends = self.depends or depends_on_imports(path)
         return {*(_words_key(run.execution) for run in path.runs), *map(_settings_key, built)}
+
+    def _launch(self, path: Path) -> bool:
+        """Whether a run of a path is a launch; one that was looked at before is not looked at again."""
+        new = []
+        for run in path.runs:
+            key = _words_key(run.execution)
+            if key not in self.judged:
+                self.judged.add(key)
+                new.append(run.execution)
+        return bool(new) and self.launches(Script(self.tree.source, tuple(new)))
+
+
+def may_launch_any(script: Script) -> bool:
+    """Whether a command could start training, as far as its words tell."""
+    return any(
+        execution.handed_to is not None or may_launch([word.text for word in execution.words])
+        for execution in script.executions
+    )
 
 
 def read(
@@ -192,6 +224,7 @@ def read(
     read_shell: Callable[..., Script],
     unknowns: Mapping[int, Piece] = {},
     exported: Mapping[str, Text | None] = {},
+    launches: Callable[[Script], bool] | None = None,
 ) -> Script:
     """Work out a file's commands and configurations."""
     tree = parse(source, unknowns)
@@ -202,7 +235,8 @@ def read(
         if not overview.relevant:
             return Script(source, ())
         with deep_recursion():
-            reading = _look(tree, overview, partial(Reading, tree, context, read_shell, dict(exported)))
+            begin = partial(Reading, tree, context, read_shell, dict(exported), launches or may_launch_any)
+            reading = _look(tree, overview, begin)
     except RecursionError:
         return Script(source, (), truncated=(Unknown("syntax", f"{source.path}: nested too deeply"),))
     if tree.refused:
@@ -219,24 +253,32 @@ def read(
 def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading]) -> Reading:
     """Follow the file: by itself first, and with what it imports as far as that can lead to a launch."""
     size = len(tree.source.data)
-    reading = begin(Library(closed=True), max(SMALLEST_LOOK, size // 6))
+    steps = max(SMALLEST_LOOK, size // 6)
+    reading = begin(Library(closed=True), steps)
     _follow_all(reading, overview)
-    if not reading.count:
+    if not reading.promising:
         cut_short = reading.left <= 0 and is_likely(tree.source.data)
         if not (cut_short or reading.depends or leads_to_training(reading.library, reading.context)):
             return reading
-        reading = begin(Library(allowance=size), max(SECOND_LOOK, size))
+        spent = parsed(tree) + (steps - max(reading.left, 0)) * STEP
+        left = max(int(SHARE * size) - spent, SECOND_LOOK)
+        reading = begin(Library(allowance=left // 2), left // STEP)
         _follow_all(reading, overview)
-        if not reading.count or not (reading.library.refused or reading.left <= 0):
+        if not reading.promising or not (reading.library.refused or reading.left <= 0):
             return reading
     reading = begin(Library(), FUEL)
     _follow_all(reading, overview)
     return reading
 
 
+def parsed(tree: Tree) -> int:
+    """What parsing has cost so far, in bytes."""
+    return int(PARSING * sum(len(stretch.text) for stretch in tree.stretches if stretch.body is not None))
+
+
 def _follow_all(reading: Reading, overview: Outline) -> None:
     reading.follow(None)
-    if not reading.count and reading.withheld and starts_programs(reading.tree.source.data):
+    if not reading.promising and reading.withheld and starts_programs(reading.tree.source.data):
         reading.follow(None, demanding=True)
     if reading.looked:
         return

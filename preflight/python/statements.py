@@ -210,7 +210,9 @@ def _if(node: cst.If, frame: Frame) -> None:
     taken = decisions.decide(node.test, frame)
     if taken is None:
         frame.path.truncated.append(Unknown("branches", frame.tree.shown(node.test)))
-        effects.forget([node.body, *([node.orelse] if node.orelse is not None else [])], frame)
+        suites = [node.body, *([node.orelse] if node.orelse is not None else [])]
+        effects.forget(suites, frame)
+        frame.unsure = frame.unsure or effects.leaves(suites, frame.tree)
     elif taken:
         run_suite(node.body, frame)
     else:
@@ -340,6 +342,9 @@ def _return(node: cst.Return, frame: Frame) -> None:
 
 
 def _raise(node: cst.Raise, frame: Frame) -> None:
+    """An exception; past a branch that may have left the function, nothing is known of what comes back."""
+    if frame.unsure and frame.kind == "function":
+        raise ReturnError(expressions.unknown(node, frame))
     shown = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
     raise RaisedError(frame.tree.shown(shown).rpartition(".")[2] if shown is not None else "Exception")
 

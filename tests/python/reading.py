@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from preflight.execution import Context, Execution, Script, Word
@@ -48,6 +48,7 @@ def read_text(
     unknowns: Mapping[int, Piece] = {},
     strict: bool = False,
     name: str = "launch.py",
+    launches: Callable[[Script], bool] | None = None,
 ) -> Script:
     """Read a text as the file `launch.py` of a folder."""
     data = text.encode() if isinstance(text, str) else text
@@ -59,7 +60,9 @@ def read_text(
         arguments=arguments,
         closed_arguments=closed,
     )
-    return read_script(Source(name, data), context, read_shell=keep_text, unknowns=unknowns)
+    return read_script(
+        Source(name, data), context, read_shell=keep_text, unknowns=unknowns, launches=launches
+    )
 
 
 def lines(script: Script) -> list[str]:

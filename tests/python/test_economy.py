@@ -8,6 +8,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from preflight.execution import Script
 from preflight.python import effects, modules, script, syntax
 from preflight.python.outline import outline
 from preflight.python.plan import MAXIMUM_DECISIONS, SETTLING, Plan
@@ -37,7 +38,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return syntax.parse(source)
 
     monkeypatch.setattr(modules, "parse", parse)
+    modules._recent.clear()
     yield names
+    modules._recent.clear()
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,17 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             id="a field of a parameter is set",
         ),
         pytest.param(
+            "from library import Model\nfrom megatron.core import TransformerConfig\n"
+            "def test(config: TransformerConfig):\n    Model(size=4).shape = 2\n"
+            "    config.tensor_model_parallel_size = 2\nglobal_batch_size = 8\n",
+            id="what is made of it is no configuration",
+        ),
+        pytest.param(
+            "from library import parse_args\nargs = parse_args()\nargs.pipeline_model_parallel_size = 2\n"
+            "args.tensor_model_parallel_size = 2\nglobal_batch_size = 8\nargs.model.num_layers = 4\n",
+            id="it gives the arguments of a command line",
+        ),
+        pytest.param(
             "import subprocess\nimport library\nif library.Model(4).size:\n    raise SystemExit\n"
             "print('torchrun', subprocess)\n",
             id="nothing is run at all",
@@ -63,6 +77,26 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_an_import_that_cannot_matter_is_not_read(tmp_path: Path, parsed: list[str], text: str) -> None:
     (tmp_path / "library.py").write_text(LIBRARY)
     read_text(text, folder=tmp_path)
+    assert parsed == []
+
+
+def test_a_program_that_is_no_training_is_no_reason_to_read_imports(
+    tmp_path: Path, parsed: list[str]
+) -> None:
+    (tmp_path / "library.py").write_text(LIBRARY)
+    text = (
+        "import subprocess\nimport library\nsize = library.Model(4).size\n"
+        "subprocess.run(['python', 'convert.py', '--size', str(size)])\nNOTE = 'torchrun'\n"
+    )
+    asked: list[str] = []
+
+    def launches(found: Script) -> bool:
+        asked.extend(lines(found))
+        return False
+
+    (found,) = lines(read_text(text, folder=tmp_path, launches=launches))
+    assert found.startswith("python convert.py --size")
+    assert len(asked) == 1
     assert parsed == []
 
 
@@ -109,7 +143,7 @@ def test_a_launch_that_an_import_makes_is_found(tmp_path: Path, text: str) -> No
 
 
 def test_a_weak_sign_reads_no_more_than_the_file_is_long(tmp_path: Path, parsed: list[str]) -> None:
-    (tmp_path / "words.py").write_text("def make():\n    return None\n" + "# filler\n" * 400)
+    (tmp_path / "words.py").write_text("def make():\n    return None\n" + "# filler\n" * 4000)
     text = "import subprocess\nfrom words import make\nsubprocess.run(make())\nNOTE = 'torchrun'\n"
     script_ = read_text(text, folder=tmp_path)
     assert parsed == []
@@ -136,6 +170,35 @@ def test_a_name_is_worked_out_when_it_is_used(tmp_path: Path, monkeypatch: pytes
     )
     assert lines(read_text(text, folder=tmp_path)) == ["torchrun pretrain_gpt.py --num-layers 4"]
     assert set(defined) == {"layers"}
+
+
+def test_a_function_of_a_module_is_parsed_when_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "amounts.py").write_text(
+        "def unused():\n    return 2\nclass Unused:\n    pass\ndef layers():\n    return 4\n"
+    )
+    read: list[str] = []
+    understand = syntax._parse
+
+    def note(text: str) -> cst.Module | None:
+        read.append(text)
+        return understand(text)
+
+    monkeypatch.setattr(syntax, "_parse", note)
+    text = (
+        "import subprocess, amounts\ndef idle():\n    return 1\n"
+        "subprocess.run(['torchrun', 'pretrain_gpt.py', '--num-layers', str(amounts.layers())])\n"
+    )
+    assert lines(read_text(text, folder=tmp_path)) == ["torchrun pretrain_gpt.py --num-layers 4"]
+    assert "def layers():\n    return 4\n" in read
+    assert not any("nused" in each or "idle" in each for each in read)
+
+
+def test_a_file_without_anything_relevant_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax, "_parse", lambda text: pytest.fail("LibCST was asked"))
+    text = '"""As torchrun does it, with --num-layers."""\nimport subprocess\ndef idle():\n    return print\n'
+    assert lines(read_text(text)) == []
 
 
 def test_a_name_keeps_what_was_assigned_later(tmp_path: Path) -> None:
