@@ -152,14 +152,12 @@ def read_shell(source: Source, context: Context, **state: Any) -> Script:
 
 
 def read_python(source: Source, context: Context, **state: Any) -> Script:
+    from preflight.launch.find import Trial
     from preflight.python import read_script as read
 
-    def launches(found: Script) -> bool:
-        from preflight.launch.find import holds_launch
-
-        return holds_launch(found, context, read_shell=read_shell, read_python=read_python)
-
-    return read(source, context, **{"read_shell": read_shell, "launches": launches, **state})
+    trial = Trial(context, read_shell=read_shell, read_python=read_python)
+    script = read(source, context, **{"read_shell": read_shell, "launches": trial.launches, **state})
+    return trial.judge(script)
 
 
 def resolve(source: Source, request: Request) -> Resolved | None:
@@ -168,11 +166,11 @@ def resolve(source: Source, request: Request) -> Resolved | None:
     script = read_script(source, context)
     if script is None:
         return None
-    from preflight.launch.find import find_launches
+    from preflight.launch.find import INSIDE, find_launches
 
     launches = find_launches(script, context, read_shell=read_shell, read_python=read_python)
     if context.budget is not None and context.budget.spent and not script.truncated:
-        inside = Unknown("branches", "too many paths or loops in the scripts that it runs")
+        inside = Unknown("branches", INSIDE)
         script = script._replace(truncated=(inside,))
     settled = []
     notes: dict[str, None] = {}

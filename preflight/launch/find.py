@@ -28,7 +28,7 @@ from preflight.launch.synopses.launchers import BASH
 from preflight.launch.together import compare_launches
 from preflight.record import NamedTuple
 from preflight.source import Source
-from preflight.values import Text
+from preflight.values import Text, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,10 +60,43 @@ def find_launches(
     return compare_launches(found)
 
 
-def holds_launch(script: Script, context: Context, *, read_shell: ReadShell, read_python: ReadPython) -> bool:
-    """Whether a script launches anything, for front-ends that ask before they look any closer."""
-    search = _Search(script.source, context, read_shell, read_python)
-    return any(True for _ in search.search_script(script, None, None))
+TRIAL = 250
+"""Statements of scripts inside that are followed to see whether there is a launch at all."""
+
+
+class Trial:
+    """Whether what a front-end has found so far launches anything, asked before it looks any closer.
+
+    `found`: it does.  Scripts inside are followed as far as a small budget goes; what was read in it is not read again.
+    """
+
+    def __init__(self, context: Context, *, read_shell: ReadShell, read_python: ReadPython) -> None:
+        self.context = context._replace(budget=Budget(TRIAL))
+        self.whole = context.budget
+        self.read_shell = read_shell
+        self.read_python = read_python
+        self.found = False
+
+    def launches(self, script: Script) -> bool:
+        """Whether a script launches anything."""
+        search = _Search(script.source, self.context, self.read_shell, self.read_python)
+        found = any(True for _ in search.search_script(script, None, None))
+        if self.whole is not None and not search.budget.spent:
+            self.whole.known.update(search.budget.known)
+        self.found = self.found or found
+        return found
+
+    def judge(self, script: Script) -> Script:
+        """The script as the last look has left it: without commands, where none of them launches anything."""
+        if self.found or script.configurations:
+            return script
+        budget = self.context.budget
+        assert budget is not None
+        inside = (Unknown("branches", INSIDE),) if budget.spent else ()
+        return script._replace(executions=(), truncated=(*script.truncated, *inside))
+
+
+INSIDE = "too many paths or loops in the scripts that it runs"
 
 
 class _Inner(NamedTuple):

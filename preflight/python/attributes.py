@@ -60,6 +60,7 @@ def get(receiver: Value, name: str, node: cst.CSTNode, frame: Frame) -> Value | 
     """`receiver.name`."""
     span = frame.tree.span(node)
     if isinstance(receiver, External):
+        frame.path.library.use(receiver.name, name)
         return _external(f"{receiver.name}.{name}", node, frame)
     if isinstance(receiver, Module):
         return modules.member(receiver, name, frame)

@@ -20,7 +20,8 @@ from preflight.values import Text, Unknown
 
 _NAMED = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
 _PART = re.compile(r"(?:^|\.)(?:model\w*|strategy|provider|transformer_config)\.\w+$")
-_ELSEWHERE = re.compile(r"(?:^|\.)(?:rollout|ref|critic|reward\w*|actor\w*|inference|generation|vision\w*)\.")
+_ELSEWHERE = re.compile(r"(?:^|\.)(?:rollout|ref|critic|reward\w*|actor\w*|inference|generation)\.")
+_SEEING = re.compile(r"(?:^|\.)vision\w*\.")
 _ARGUMENTS = re.compile(r"Namespace$|(?:^|[._])(?:args|parse\w*|arguments|create_test_args)\b|Mock|argv")
 _DTYPE = re.compile(r"^torch\.\w+$")
 _FIRST = ("model", "train", "optimizer", "scheduler", "ddp", "")
@@ -95,7 +96,9 @@ def describe(
 
 
 def _resembles(sizes: Set[str], places: dict[str, str]) -> bool:
-    """Whether an object of another name has what only a configuration of Megatron's has."""
+    """Whether an object of another name has what only a configuration of Megatron's has; that of a part that
+    sees is not the model's."""
+    sizes = {name for name in sizes if _SEEING.search(places[name]) is None}
     parallel = [name for name in sizes if name.endswith("parallel_size")]
     if any(_ELSEWHERE.search(places[name]) is not None for name in parallel):
         return False

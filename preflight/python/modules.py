@@ -28,7 +28,7 @@ from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Fuel, Path,
 from preflight.python.signs import is_likely
 from preflight.python.stretches import Stretch
 from preflight.python.syntax import Tree, parse
-from preflight.source import Refusal, Source, Span
+from preflight.source import Files, Refusal, Source, Span
 from preflight.values import Unknown
 
 MAXIMUM_MODULES = 40
@@ -63,8 +63,8 @@ class Library:
     """The modules that were read, shared by all paths through a script.
 
     `closed`: none is read; which ones would have been is noted in `blocked`, by the module's name and what is taken
-    from it.  `allowance`: how many bytes of modules are parsed that start and build nothing; `refused` says that there
-    were more.
+    from it; `strangers` are those that were found to be no configurations.  `allowance`: how many bytes of modules are
+    parsed that start and build nothing; `refused` says that there were more.
     """
 
     def __init__(self, closed: bool = False, allowance: int | None = None) -> None:
@@ -72,9 +72,27 @@ class Library:
         self.allowance = allowance
         self.refused = False
         self.blocked: dict[tuple[str, str], str] = {}
+        self.modules: dict[str, str] = {}
+        self.strangers: dict[tuple[str, str], bool] = {}
         self.trees: dict[str, Tree | Unknown] = {}
         self.places: dict[tuple[str, str], str | None] = {}
         self._opened: set[Stretch] = set()
+
+    def block(self, name: str, attribute: str, place: str) -> None:
+        """Note what an import would have been read for; a module that is taken from its package stands for itself."""
+        self.blocked[name, attribute] = place
+        inner = (
+            [place[:-1]] if place.endswith("/") else [os.path.dirname(place)] * place.endswith("/__init__.py")
+        )
+        for folder in inner if attribute else ():
+            self.modules[f"{name}.{attribute}"] = os.path.join(folder, f"{attribute}.py")
+        if not attribute:
+            self.modules[name] = place
+
+    def use(self, name: str, attribute: str) -> None:
+        """Note what is used of a module that was left closed."""
+        if name in self.modules:
+            self.block(name, attribute, self.modules[name])
 
     def affords(self, data: bytes, amount: int) -> bool:
         """Whether as much of a module may be parsed."""
@@ -98,32 +116,39 @@ class Library:
 
 def locate(name: str, level: int, frame: Frame, library: Library) -> str | None:
     """The file of a module, as an absolute path; a folder ends with a slash."""
-    top = name.partition(".")[0]
-    if level == 0 and (top in sys.stdlib_module_names or any(_below(name, n) for n in NOT_FOLLOWED)):
-        return None
     files = frame.path.context.files
     here = os.path.dirname(os.path.join(files.directory, frame.tree.source.path))
     key = (here if level else "", f"{'.' * level}{name}")
-    if library.places.get(key) is not None:
+    if key not in library.places:
+        library.places[key] = find_module(name, level, here, frame.path.script_path, files)
+    if library.places[key] is not None or not is_followed(name, level):
         return library.places[key]
-    if key in library.places:
-        return _loaded(name, frame) if level == 0 else None
-    library.places[key] = None
+    return _loaded(name, frame) if level == 0 else None
+
+
+def is_followed(name: str, level: int) -> bool:
+    """Whether a module is one of the project's own, as far as its name tells."""
+    top = name.partition(".")[0]
+    return level > 0 or not (top in sys.stdlib_module_names or any(_below(name, n) for n in NOT_FOLLOWED))
+
+
+def find_module(name: str, level: int, here: str, script: str, files: Files) -> str | None:
+    """The file or folder of a module that is imported by a file of the folder `here`."""
+    if not is_followed(name, level):
+        return None
     if level:
         bases = [os.path.normpath(os.path.join(here, *[".."] * (level - 1)))]
     else:
-        script = os.path.dirname(os.path.join(files.directory, frame.path.script_path))
-        bases = [script, *(f for folder in files.folders for f in (folder, os.path.join(folder, "src")))]
+        folder = os.path.dirname(os.path.join(files.directory, script))
+        bases = [folder, *(f for each in files.folders for f in (each, os.path.join(each, "src")))]
     for base in dict.fromkeys(bases):
         place = os.path.join(base, *name.split(".")) if name else base
         for candidate in (place + ".py", os.path.join(place, "__init__.py")):
             if files.kind(candidate) == "file":
-                library.places[key] = candidate
                 return candidate
         if files.kind(place) == "folder":
-            library.places[key] = place + "/"
             return place + "/"
-    return _loaded(name, frame) if level == 0 else None
+    return None
 
 
 def _loaded(name: str, frame: Frame) -> str | None:
@@ -143,7 +168,7 @@ def bind(name: str, level: int, attribute: str | None, span: Span, frame: Frame)
     place = locate(name, level, frame, library)
     shown = "." * level + name
     if place is not None and library.closed:
-        library.blocked[shown, attribute or ""] = place
+        library.block(shown, attribute or "", place)
         place = None
     if place is None:
         return External(shown if attribute is None else f"{shown}.{attribute}", span)

@@ -8,20 +8,17 @@ an import leads to a module that starts training itself, that is looked into as 
 
 from __future__ import annotations
 
-import os
 import re
 
 from preflight.execution import Context
 from preflight.python import configurations
+from preflight.python.ancestry import may_configure
 from preflight.python.modules import Library
 from preflight.python.objects import Instance, Scalar, String
 from preflight.python.outline import SIZES
+from preflight.python.reach import reaches_training
 from preflight.python.scope import Path
-from preflight.python.signs import starts_training
-from preflight.source import Refusal
-
-LARGEST_MODULE = 400_000
-"""Largest imported module whose text is looked at, in bytes."""
+from preflight.source import Source
 
 
 def depends_on_imports(path: Path) -> bool:
@@ -49,6 +46,24 @@ def _knows(instance: Instance, name: str) -> bool:
 
 
 _CONFIGURING = re.compile(r"config|provider|recipe|container|pretrain|finetune|cfg", re.IGNORECASE)
+_PART = re.compile(r"vision|projection")
+
+
+def drop_strangers(path: Path) -> None:
+    """Leave out what is made of imported classes that are no configurations, whatever their names and fields."""
+    path.built[:] = [instance for instance in path.built if not _is_stranger(instance, path)]
+
+
+def _is_stranger(instance: Instance, path: Path) -> bool:
+    if instance.cls is not None or not instance.name[:1].isupper() or "." in instance.name:
+        return False
+    key = next((key for key in path.library.blocked if key[1] == instance.name), None)
+    if key is None:
+        return False
+    place, known = path.library.blocked[key], path.library.strangers
+    if key not in known:
+        known[key] = not may_configure(instance.name, place, path.script_path, path.context)
+    return known[key]
 
 
 def _built_from_imports(path: Path) -> list[Instance]:
@@ -60,6 +75,7 @@ def _built_from_imports(path: Path) -> list[Instance]:
         for instance in path.built
         if not names.isdisjoint(instance.name.split("."))
         and not configurations.is_arguments(instance)
+        and _PART.search(instance.name) is None
         and (_CONFIGURING.search(instance.name) or not _names_below(instance).isdisjoint(SIZES))
     ]
 
@@ -69,22 +85,17 @@ def _names_below(instance: Instance) -> set[str]:
     return {*instance.attributes, *(name for value in inner for name in value.attributes)}
 
 
-def leads_to_training(library: Library, context: Context) -> bool:
-    """Whether one of the modules whose import was left closed starts training itself."""
-    for (_, attribute), place in library.blocked.items():
-        folder = place[:-1] if place.endswith("/") else os.path.dirname(place)
-        below = os.path.join(folder, attribute) if attribute and not _is_module(place) else None
-        candidates = [place] if below is None else [place, f"{below}.py", os.path.join(below, "__init__.py")]
-        for candidate in candidates:
-            if context.files.kind(candidate) != "file":
-                continue
-            source = context.files.read(candidate)
-            if isinstance(source, Refusal) or len(source.data) > LARGEST_MODULE:
-                continue
-            if starts_training(source.data):
-                return True
-    return False
+def leads_to_training(library: Library, script: Source, context: Context) -> bool:
+    """Whether something that was used of an import that was left closed may start training."""
+    return any(
+        reaches_training(attribute, candidate, script, context)
+        for (_, attribute), place in library.blocked.items()
+        for candidate in _files_of(place, attribute)
+    )
 
 
-def _is_module(place: str) -> bool:
-    return not place.endswith(("/", "/__init__.py"))
+def _files_of(place: str, attribute: str) -> list[str]:
+    """The files that may define an attribute of what was imported."""
+    if not attribute:
+        return []
+    return [f"{place[:-1]}/__init__.py"] if place.endswith("/") else [place]

@@ -12,24 +12,18 @@ from functools import partial
 from typing import TypeVar
 
 from preflight.execution import CodeConfiguration, Condition, Context, Execution, Remark, Script, Word
-from preflight.python import calls, configurations, definitions, options, statements
+from preflight.python import configurations, statements
+from preflight.python.entries import call_entry
 from preflight.python.modules import PARSING, STEP, Library
-from preflight.python.objects import (
-    Arguments,
-    Class,
-    Element,
-    Function,
-    Instance,
-    Missing,
-    Origin,
-    Value,
-    settled,
-)
-from preflight.python.operators import elements_of
 from preflight.python.outline import Definition, Outline, outline
 from preflight.python.places import deep_recursion
 from preflight.python.plan import Plan
-from preflight.python.promise import completes_imports, depends_on_imports, leads_to_training
+from preflight.python.promise import (
+    completes_imports,
+    depends_on_imports,
+    drop_strangers,
+    leads_to_training,
+)
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import is_likely, may_launch, starts_programs
 from preflight.python.syntax import Tree, parse
@@ -45,8 +39,14 @@ FRUITLESS_FUEL = 30_000
 FRUITLESS_FILE = 90_000
 """Steps after which a file is left whose entries gave nothing."""
 
+LEAST_LOOK = 400
+"""Steps that an entry has in a first look at least."""
+
 LEAST_FUEL = 2_000
 """Steps that an entry has however many before it gave nothing."""
+
+LOOKED_PATHS = 2
+"""Paths of an entry that are followed in a first look."""
 
 FRUITLESS_PATHS = 4
 """Paths after which an entry that gave nothing is left."""
@@ -57,13 +57,19 @@ MAXIMUM_ENTRIES = 150
 FUEL = 280_000
 """Steps for a file, all paths together."""
 
-SMALLEST_LOOK = 1_000
+SMALLEST_LOOK = 600
 """Steps for a first look at a short file."""
+
+FIRST_LOOK = 8
+"""Bytes of a file for a step of the first look at it."""
 
 SECOND_LOOK = 2_000
 """Bytes parsed for a look at what a file imports, at least."""
 
-SHARE = 2.4
+LEADING_LOOK = 300_000
+"""Bytes parsed for it where what is used of it may start training."""
+
+SHARE = 2.2
 """How many times a file's length may be spent on it while it is not known to launch anything, in bytes parsed."""
 
 ENTRY_FUEL = 150_000
@@ -97,6 +103,9 @@ class Reading:
         self.launching = False
         self.judged: set[Hashable] = set()
         self.depends = False
+        self.patience = LOOKED_PATHS if library.closed else FRUITLESS_PATHS
+        self.cut: list[Definition] = []
+        self.pending: list[Definition] | None = None
         self.executions: list[Execution] = []
         self.synthetic: list[Execution] = []
         self.configurations: list[CodeConfiguration] = []
@@ -118,10 +127,11 @@ class Reading:
         plan = Plan()
         spent = 0
         before_all = self.count
-        limit = min(ENTRY_FUEL, max(self.left // 2, LEAST_FUEL))
+        limit = self._limit()
         patience = max(FRUITLESS_FUEL - self.wasted, LEAST_FUEL)
         for number in range(MAXIMUM_PATHS):
-            if number >= FRUITLESS_PATHS and self.count == before_all:
+            if number >= self.patience and self.count == before_all:
+                self.note_cut(entry)
                 return False
             before = min(self.left, limit - spent)
             allowed = before if self.count > before_all else min(before, max(patience - spent, 0))
@@ -135,6 +145,7 @@ class Reading:
             except (ExhaustedError, RecursionError):
                 self.truncated[Unknown("branches", "too many steps")] = None
                 spent = limit
+                self.note_cut(entry)
             used = before - max(fuel.left, 0) - fuel.reserve
             spent += used
             self.left -= used
@@ -144,6 +155,17 @@ class Reading:
             if spent >= limit or self.left <= 0:
                 return False
         return False
+
+    def note_cut(self, entry: Definition | None) -> None:
+        """An entry was left before its end."""
+        if entry is not None and entry not in self.cut:
+            self.cut.append(entry)
+
+    def look_again(self, steps: int) -> None:
+        """Begin with the entries that were left before their end, then go on with those that were not reached."""
+        self.left = steps
+        self.pending = [*(self.pending or []), *reversed(self.cut)]
+        self.patience = FRUITLESS_PATHS
 
     def has_entered(self, entry: Definition) -> bool:
         """Whether a function was followed."""
@@ -163,6 +185,13 @@ class Reading:
     def looked(self) -> bool:
         """Whether a first look, which reads no imports, has seen enough."""
         return self.library.closed and (self.promising or self.depends)
+
+    def _limit(self) -> int:
+        """Steps for the next entry; those of a look are shared out among all that are left."""
+        if self.library.closed:
+            waiting = len(self.pending) if self.pending is not None else 0
+            return max(2 * self.left // (waiting + 2), LEAST_LOOK)
+        return min(ENTRY_FUEL, max(self.left // 2, LEAST_FUEL))
 
     def _walk(self, path: Path, entry: Definition | None) -> None:
         frame = Frame("module", self.tree, path, None)
@@ -184,6 +213,8 @@ class Reading:
         """Note what a path found; what tells it from what other paths found is given back."""
         for run in path.runs:
             (self.synthetic if run.synthetic else self.executions).append(run.execution)
+        if self.library.closed:
+            drop_strangers(path)
         node = entry.node(self.tree) if entry is not None else None
         fallback = self.tree.span(node.name) if node is not None else None
         built = configurations.collect(path, self.tree.source, fallback)
@@ -253,15 +284,24 @@ def read(
 def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading]) -> Reading:
     """Follow the file: by itself first, and with what it imports as far as that can lead to a launch."""
     size = len(tree.source.data)
-    steps = max(SMALLEST_LOOK, size // 6)
+    steps = max(SMALLEST_LOOK, size // FIRST_LOOK)
     reading = begin(Library(closed=True), steps)
+
+    def rest() -> int:
+        return int(SHARE * size) - parsed(tree) - (steps - max(reading.left, 0)) * STEP
+
     _follow_all(reading, overview)
+    unseen = not reading.looked and (reading.cut or reading.pending)
+    if unseen and is_likely(tree.source.data) and rest() > 0:
+        more = rest() // STEP
+        steps += more - max(reading.left, 0)
+        reading.look_again(more)
+        _follow_all(reading, overview)
     if not reading.promising:
-        cut_short = reading.left <= 0 and is_likely(tree.source.data)
-        if not (cut_short or reading.depends or leads_to_training(reading.library, reading.context)):
+        leads = leads_to_training(reading.library, tree.source, reading.context)
+        if not (reading.depends or leads):
             return reading
-        spent = parsed(tree) + (steps - max(reading.left, 0)) * STEP
-        left = max(int(SHARE * size) - spent, SECOND_LOOK)
+        left = max(rest(), LEADING_LOOK if leads else SECOND_LOOK)
         reading = begin(Library(allowance=left // 2), left // STEP)
         _follow_all(reading, overview)
         if not reading.promising or not (reading.library.refused or reading.left <= 0):
@@ -277,125 +317,27 @@ def parsed(tree: Tree) -> int:
 
 
 def _follow_all(reading: Reading, overview: Outline) -> None:
-    reading.follow(None)
-    if not reading.promising and reading.withheld and starts_programs(reading.tree.source.data):
-        reading.follow(None, demanding=True)
-    if reading.looked:
-        return
-    for count, entry in enumerate(overview.entries(reading.has_entered)):
-        if reading.has_entered(entry):
-            continue
-        if count >= MAXIMUM_ENTRIES or reading.left <= 0 or reading.wasted >= FRUITLESS_FILE:
+    """Follow a file and its entries, as far as that was not done yet."""
+    if reading.pending is None:
+        reading.follow(None)
+        if not reading.promising and reading.withheld and starts_programs(reading.tree.source.data):
+            reading.follow(None, demanding=True)
+        if reading.looked:
+            return
+        entries = overview.entries(reading.has_entered)
+        if len(entries) > MAXIMUM_ENTRIES:
+            reading.truncated[Unknown("branches", "too many functions")] = None
+        reading.pending = entries[MAXIMUM_ENTRIES - 1 :: -1] if entries else []
+    while reading.pending:
+        if reading.left <= 0 or reading.wasted >= FRUITLESS_FILE:
             reading.truncated[Unknown("branches", "too many functions")] = None
             return
+        entry = reading.pending.pop()
+        if reading.has_entered(entry) and entry not in reading.cut:
+            continue
         reading.follow(entry)
         if reading.looked:
             return
-
-
-def call_entry(entry: Definition, frame: Frame) -> None:
-    """Call a function that nothing in the file calls."""
-    node = entry.node(frame.tree)
-    if node is None:
-        return
-    holder = frame
-    receiver: Value | None = None
-    if entry.owner is not None:
-        cls = _named(entry.owner, frame.names)
-        if not isinstance(cls, Class):
-            return
-        function = _named(entry.name, cls.namespace)
-        if isinstance(function, Function) and function.role != "static":
-            receiver = _receiver(cls, function, frame)
-    else:
-        function = _named(entry.name, holder.names)
-    if not isinstance(function, Function):
-        function = definitions.define_function(node, frame)
-    if not isinstance(function, Function):
-        return
-    span = frame.tree.span(node.name)
-    positional = (Element(receiver, span),) if receiver is not None else ()
-    given = _cases(function, Arguments(positional, {}, None, None, span), frame)
-    signature = function.wrapped or function
-    keywords = dict(given.keywords)
-    for index, parameter in enumerate(signature.parameters):
-        if parameter.kind in ("rest", "keywords") or parameter.name in keywords or index < len(positional):
-            continue
-        value = _argument(signature, parameter.name, frame)
-        if value is not None:
-            keywords[parameter.name] = Element(value, parameter.span)
-    calls.call_function(function, given._replace(keywords=keywords), node, frame)
-
-
-def _named(name: str, names: Mapping[str, Value]) -> Value | None:
-    found = names.get(name)
-    return settled(found) if found is not None else None
-
-
-def _receiver(cls: Class, function: Function, frame: Frame) -> Value:
-    """The object whose method is called: with its defaults, but a configuration is what its user makes of it."""
-    span = frame.tree.span(cls.node.name)
-    if function.role == "class":
-        return cls
-    if calls.is_configuration(cls):
-        return Instance(cls.name, cls, span, Missing(Unknown("code", cls.name), Origin(span)))
-    empty = Arguments((), {}, None, None, span)
-    try:
-        made = calls.instantiate(cls, empty, cls.node, frame)
-    except (RaisedError, EndedError):
-        made = Instance(cls.name, cls, span)
-    if isinstance(made, Instance) and made.rest is None:
-        made.rest = Missing(Unknown("code", cls.name), Origin(span))
-    return made
-
-
-def _argument(function: Function, name: str, frame: Frame) -> Value | None:
-    """What a parameter of an entry is: its default, an options object with defaults, or unknown."""
-    for parameter in function.parameters:
-        if parameter.name != name:
-            continue
-        option = function.options.get(name)
-        if option is not None and option.default is not None:
-            return options.defaulted(option.default, option.flags[0], option.span, frame)
-        if parameter.default is not None:
-            return options.defaulted(parameter.default, name, parameter.span, frame)
-        kind = options.annotation_of(parameter, function.frame)
-        if isinstance(kind, Class) and kind.record:
-            return options.command_instance(kind, function.node, function.frame)
-        return Missing(Unknown("code", name), Origin(parameter.span))
-    return None
-
-
-def _cases(function: Function, given: Arguments, frame: Frame) -> Arguments:
-    """One row of each of pytest's tables of parameters."""
-    keywords = dict(given.keywords)
-    for node, scope in function.cases:
-        table = definitions.cases_of(node, scope)
-        if table is None or not table[1].elements:
-            continue
-        names, listed = table[0], table[1].elements
-        chosen = 0
-        if len(listed) > 1:
-            way = frame.path.choose(
-                len(listed), scope.tree.span(node), partial(_row_condition, names, listed)
-            )
-            if way is None:
-                continue
-            chosen = way
-        row = listed[chosen]
-        cells = [row] if len(names) == 1 else elements_of(row.value, row.span)
-        if isinstance(row.value, Instance):
-            cells = None
-        if cells is None or len(cells) != len(names):
-            continue
-        for name, cell in zip(names, cells, strict=True):
-            keywords[name] = Element(cell.value, cell.span)
-    return given._replace(keywords=keywords)
-
-
-def _row_condition(names: list[str], rows: list[Element], chosen: int) -> Condition:
-    span = rows[chosen].span
-    return Condition(span, f"{', '.join(names)} = {' '.join(span.text.split())[:60]}", True)
 
 
 def _without_copies(reading: Reading) -> list[Execution]:

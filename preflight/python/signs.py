@@ -27,6 +27,12 @@ _FLAGS = re.compile(
     rb"--(?:tensor|pipeline|context|expert)[-_]model[-_]parallel|--context[-_]parallel|--num[-_]layers"
     rb"|--micro[-_]batch[-_]size|--global[-_]batch[-_]size|--hidden[-_]size|--num[-_]attention[-_]heads"
 )
+_COMMANDS = re.compile(
+    rb"torchrun|torch\.distributed\.(?:run|launch)\b|torch_run|['\"]\s*(?:deepspeed|accelerate|swift|megatron)\s"
+    rb"|\[\s*['\"](?:deepspeed|accelerate|swift|megatron)['\"]\s*,|msrun|mpirun|\bsrun\b|sbatch|submitit|--nproc|--nnodes"
+    rb"|ray job|entrypoint\s*=|(?:train|tune|sft|rlhf|grpo|ppo|dpo)\w*\.(?:py|sh)\b|main_ppo|verl\.trainer"
+    rb"|(?:exec(?:ute)?|launch|submit|run)_train"
+)
 _SCRIPT = re.compile(rb"\.(?:sh|bash|slurm|sbatch)\b")
 _PYTHON = re.compile(rb"\.py\b|\s-[mc]\b")
 _HELPERS = re.compile(
@@ -80,6 +86,16 @@ def starts_training(data: bytes) -> bool:
     if _HELPERS.search(data) is not None and b"train" in data:
         return True
     return _STARTERS.search(data) is not None and _TRAINING.search(data) is not None
+
+
+def starts_program(data: bytes) -> bool:
+    """Whether code runs a program, or hands it to a function that by its name does."""
+    return _STARTERS.search(data) is not None or _HELPERS.search(data) is not None
+
+
+def words_launch(data: bytes) -> bool:
+    """Whether code has a word of a command line that launches training."""
+    return _COMMANDS.search(data) is not None
 
 
 def is_likely(data: bytes) -> bool:

@@ -1,0 +1,93 @@
+"""Whether a function or class that was imported, but not read, may start training: by the text of its module.
+
+In: a name and the file that it is imported from.  Out: yes or no.  The text of the definition is searched, and those
+of all that it names, through imports too; that costs little, where following them costs many times what a file does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+
+from preflight.execution import Context
+from preflight.python.modules import find_module
+from preflight.python.signs import starts_program, words_launch
+from preflight.source import Refusal, Source
+
+LARGEST_MODULE = 400_000
+"""Largest imported module whose text is looked at, in bytes."""
+
+MAXIMUM_HOPS = 3
+"""Imports that are followed one after the other."""
+
+MAXIMUM_SECTIONS = 200
+"""Definitions whose text is searched."""
+
+_BEGIN = re.compile(rb"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
+_END = re.compile(rb"^[A-Za-z_@]", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALL = re.compile(rb"(?<![.\w])([A-Za-z_]\w*)[ \t]*[(,)]")
+
+
+class Text:
+    """A module's definitions, by name, and where its other names are imported from."""
+
+    def __init__(self, data: bytes) -> None:
+        self.sections: dict[bytes, bytes] = {}
+        for match in _BEGIN.finditer(data):
+            end = _END.search(data, match.end())
+            self.sections[match[1]] = data[match.start() : end.start() if end is not None else len(data)]
+        self.imports: dict[bytes, bytes] = {}
+        for module, names in _IMPORT.findall(data):
+            for name in _WORD.findall(names):
+                self.imports.setdefault(name, module)
+
+
+@lru_cache(maxsize=64)
+def divide(data: bytes) -> Text:
+    return Text(data)
+
+
+def reaches_training(name: str, place: str, script: Source, context: Context) -> bool:
+    """Whether what a name of a file stands for may start training."""
+    starts, words = False, words_launch(script.data)
+    seen: set[tuple[bytes, str]] = set()
+    waiting = [(name.encode(), place, 0)]
+    while waiting and len(seen) < MAXIMUM_SECTIONS:
+        word, at, hops = waiting.pop()
+        if (word, at) in seen:
+            continue
+        seen.add((word, at))
+        text = _read(at, context)
+        if text is None:
+            continue
+        section = text.sections.get(word)
+        if section is None:
+            names = {word}
+        else:
+            starts = starts or starts_program(section)
+            words = words or words_launch(section)
+            if starts and words:
+                return True
+            names = set(_CALL.findall(section))
+            waiting += [(other, at, hops) for other in names & text.sections.keys()]
+        if hops < MAXIMUM_HOPS:
+            here = os.path.dirname(at)
+            for other in names & text.imports.keys():
+                module = text.imports[other]
+                dots = len(module) - len(module.lstrip(b"."))
+                found = find_module(module[dots:].decode(), dots, here, script.path, context.files)
+                if found is not None:
+                    waiting.append((other, found, hops + 1))
+    return False
+
+
+def _read(place: str, context: Context) -> Text | None:
+    if context.files.kind(place) != "file":
+        return None
+    source = context.files.read(place)
+    if isinstance(source, Refusal) or len(source.data) > LARGEST_MODULE:
+        return None
+    return divide(source.data)
