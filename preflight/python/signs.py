@@ -29,7 +29,7 @@ _FLAGS = re.compile(
 )
 _COMMANDS = re.compile(
     rb"torchrun|torch\.distributed\.(?:run|launch)\b|torch_run|['\"]\s*(?:deepspeed|accelerate|swift|megatron)\s"
-    rb"|\[\s*['\"](?:deepspeed|accelerate|swift|megatron)['\"]\s*,|msrun|mpirun|\bsrun\b|sbatch|submitit|--nproc|--nnodes"
+    rb"|\[\s*['\"](?:deepspeed|accelerate|swift)['\"]\s*,|msrun|mpirun|\bsrun\b|sbatch|submitit|--nproc|--nnodes"
     rb"|ray job|entrypoint\s*=|(?:train|tune|sft|rlhf|grpo|ppo|dpo)\w*\.(?:py|sh)\b|main_ppo|verl\.trainer"
     rb"|(?:exec(?:ute)?|launch|submit|run)_train"
 )
