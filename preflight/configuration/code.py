@@ -62,14 +62,26 @@ def bind_code(launch: Launch, code: CodeConfiguration, table: Table) -> Configur
             destination="group_query_attention", value=values["num_query_groups"].value is not None
         )
     reason = code.open[0] if code.open else None
+    typed = read_precision(code)
     for name, option in destinations.items():
         if name not in values:
             laid_out = option.default is not None and KEPT.search(name) is not None
             told = laid_out or name in ARGUMENTS_ONLY
             known = (told and reason is None) or (name in LEFT_OUT and is_settled(code))
-            unknown = None if known else reason or Unknown("code", f"{code.name} does not set {name}")
+            why = reason
+            if typed is not None and name in ("bf16", "fp16"):
+                known, why = False, typed
+            unknown = None if known else why or Unknown("code", f"{code.name} does not set {name}")
             values[name] = Bound(name, option.default, "default", unknown)
     return Configuration(launch, code.name, table.release, values, (), recognised)
+
+
+def read_precision(code: CodeConfiguration) -> Unknown | None:
+    """Why the switches of a precision say nothing: the parameters have a type of their own."""
+    word = code.settings.get("params_dtype")
+    if word is None or word.text.value in ("torch.float32", "torch.float", "None"):
+        return None
+    return Unknown("code", f"params_dtype={word.text.display()}")
 
 
 def is_settled(code: CodeConfiguration) -> bool:

@@ -316,7 +316,8 @@ def _with(node: cst.With, frame: Frame) -> None:
         if item.asname is not None:
             assign(item.asname.name, value, frame)
     frame.path.expecting_failure += expecting
-    built = len(frame.path.built)
+    if expecting:
+        frame.path.built.clear()
     try:
         run_suite(node.body, frame)
     except RaisedError:
@@ -325,11 +326,11 @@ def _with(node: cst.With, frame: Frame) -> None:
     finally:
         frame.path.expecting_failure -= expecting
         if expecting:
-            del frame.path.built[built:]
+            frame.path.built.clear()
 
 
 def _expects_failure(value: Value, shown: str) -> bool:
-    """Whether what is entered is a test's `raises`: what is built inside is meant to fail."""
+    """Whether what is entered is a test's `raises`: what is built for it and inside it is meant to fail."""
     if isinstance(value, Instance) and value.cls is None:
         return value.name.endswith("raises")
     return shown.startswith(("pytest.raises", "self.assertRaises"))

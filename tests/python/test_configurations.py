@@ -146,6 +146,11 @@ def test_recipes_follow_helpers_of_sibling_modules(tmp_path: Path) -> None:
         "import pytest\nfrom megatron.core import TransformerConfig\nbad = True\n"
         "context = pytest.raises(ValueError) if bad else None\n"
         "with context:\n    TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n",
+        "import pytest, m\nfrom megatron.core import TransformerConfig\n"
+        "config = TransformerConfig(num_layers=1, tensor_model_parallel_size=0)\n"
+        "with pytest.raises(AssertionError):\n    m.validate(config)\n",
+        "import m\nparts = m.sees()\nparts.pipeline_model_parallel_size = 1\nparts.sequence_parallel = False\n"
+        "m.Model(vision_config=parts, layers=2)\n# ModelProvider(\n",
     ],
     ids=[
         "parsed arguments",
@@ -153,6 +158,8 @@ def test_recipes_follow_helpers_of_sibling_modules(tmp_path: Path) -> None:
         "another library",
         "a failure that is expected",
         "a failure by another name",
+        "one that is built before it fails",
+        "a part that sees",
     ],
 )
 def test_what_is_no_configuration_of_a_training(text: str) -> None:

@@ -427,3 +427,18 @@ def test_an_option_without_default_that_is_written_out_has_to_be_given() -> None
     words = read_text(text, closed=False).executions[0].words
     assert [w.text.unknowns[0].reason for w in words[1:]] == ["positional"] * 4
     assert [w.text.value for w in read_text(text).executions[0].words[1:]] == ["--nnodes=None", *["None"] * 3]
+
+
+def test_an_error_past_a_branch_that_may_have_returned_is_not_certain() -> None:
+    """Ten servers are waited for: more decisions than a path takes; that none of them ever answers is not known."""
+    text = (
+        "def wait(port):\n    while unknown:\n        if answers(port).status == 200:\n            return port\n"
+        "    raise RuntimeError('no answer')\n"
+        "for port in range(10):\n    wait(port)\nsubprocess.run(['torchrun', 'pretrain_gpt.py'])\n"
+    )
+    assert commands(text) == ["torchrun pretrain_gpt.py"]
+
+
+def test_an_error_that_is_certain_ends_the_path() -> None:
+    text = "def check():\n    raise RuntimeError\ncheck()\nsubprocess.run(['torchrun', 'pretrain_gpt.py'])\n"
+    assert commands(text) == []
