@@ -40,6 +40,9 @@ MAXIMUM_SIZE = 400_000
 STEP = 6
 """Bytes that LibCST parses in the time of a step."""
 
+WIDE_STEP = 25
+"""Bytes that count as a step where a file is known to launch something."""
+
 PARSING = 1.4
 """What it costs to parse a stretch and to find its places, of what LibCST's parse costs."""
 
@@ -62,17 +65,20 @@ NOT_FOLLOWED = (
 class Library:
     """The modules that were read, shared by all paths through a script.
 
-    `closed`: none is read; which ones would have been is noted in `blocked`, by the module's name and what is taken
-    from it; `strangers` are those that were found to be no configurations.  `allowance`: how many bytes of modules are
-    parsed that start and build nothing; `refused` says that there were more.
+    `closed`: none is read.  Which ones would have been is noted in `blocked`, by the module's name and what is taken
+    from it; `modules` are those among them, `completed` names of what something was set of, and `strangers` those that
+    were found to be no configurations.  `allowance`: how many bytes of modules are parsed that start and build nothing;
+    `refused` says that there were more.
     """
 
     def __init__(self, closed: bool = False, allowance: int | None = None) -> None:
         self.closed = closed
         self.allowance = allowance
+        self.step = WIDE_STEP if allowance is None else STEP
         self.refused = False
         self.blocked: dict[tuple[str, str], str] = {}
         self.modules: dict[str, str] = {}
+        self.completed: set[str] = set()
         self.strangers: dict[tuple[str, str], bool] = {}
         self.trees: dict[str, Tree | Unknown] = {}
         self.places: dict[tuple[str, str], str | None] = {}
@@ -109,7 +115,7 @@ class Library:
         cost = int(PARSING * len(stretch.text))
         if not self.affords(tree.source.data, cost):
             return False
-        fuel.burn(cost // STEP)
+        fuel.burn(cost // self.step)
         self._opened.add(stretch)
         return True
 
@@ -265,7 +271,7 @@ def _tree(module: Module, path: Path) -> Tree | Unknown:
         if not library.affords(source.data, glance):
             trees[module.path] = refused
         else:
-            path.fuel.burn(glance // STEP)
+            path.fuel.burn(glance // library.step)
             trees[module.path] = recent(source)
     return trees[module.path]
 

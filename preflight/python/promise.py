@@ -16,7 +16,7 @@ from preflight.python.ancestry import may_configure
 from preflight.python.modules import Library
 from preflight.python.objects import Instance, Scalar, String
 from preflight.python.outline import SIZES
-from preflight.python.reach import reaches_training
+from preflight.python.reach import reaches_settings, reaches_training
 from preflight.python.scope import Path
 from preflight.source import Source
 
@@ -26,7 +26,9 @@ def depends_on_imports(path: Path) -> bool:
     blocked = path.library.blocked
     if path.obscure and blocked:
         return True
-    return bool(_built_from_imports(path))
+    built = _built_from_imports(path)
+    path.library.completed.update(instance.name for instance in built)
+    return bool(built)
 
 
 def completes_imports(path: Path) -> bool:
@@ -86,12 +88,15 @@ def _names_below(instance: Instance) -> set[str]:
 
 
 def leads_to_training(library: Library, script: Source, context: Context) -> bool:
-    """Whether something that was used of an import that was left closed may start training."""
-    return any(
-        reaches_training(attribute, candidate, script, context)
-        for (_, attribute), place in library.blocked.items()
-        for candidate in _files_of(place, attribute)
-    )
+    """Whether something that was used of an import that was left closed may start training or be a recipe of it."""
+    for (name, attribute), place in library.blocked.items():
+        completed = f"{name}.{attribute}" in library.completed
+        for candidate in _files_of(place, attribute):
+            if reaches_training(attribute, candidate, script, context):
+                return True
+            if completed and reaches_settings(attribute, candidate, script, context):
+                return True
+    return False
 
 
 def _files_of(place: str, attribute: str) -> list[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from preflight.execution import Context
 from preflight.python.modules import find_module
-from preflight.python.signs import starts_program, words_launch
+from preflight.python.signs import sets_sizes, starts_program, words_launch
 from preflight.source import Refusal, Source
 
 LARGEST_MODULE = 400_000
@@ -53,6 +54,23 @@ def divide(data: bytes) -> Text:
 def reaches_training(name: str, place: str, script: Source, context: Context) -> bool:
     """Whether what a name of a file stands for may start training."""
     starts, words = False, words_launch(script.data)
+    for section in reached(name, place, script, context):
+        starts = starts or starts_program(section)
+        words = words or words_launch(section)
+        if starts and words:
+            return True
+    return False
+
+
+def reaches_settings(name: str, place: str, script: Source, context: Context) -> bool:
+    """Whether a function builds a configuration; a class may hold one for many other reasons."""
+    sections = reached(name, place, script, context)
+    first = next(sections, b"class")
+    return not first.startswith(b"class") and (sets_sizes(first) or any(map(sets_sizes, sections)))
+
+
+def reached(name: str, place: str, script: Source, context: Context) -> Iterator[bytes]:
+    """The texts of a definition and of those that it names."""
     seen: set[tuple[bytes, str]] = set()
     waiting = [(name.encode(), place, 0)]
     while waiting and len(seen) < MAXIMUM_SECTIONS:
@@ -67,10 +85,7 @@ def reaches_training(name: str, place: str, script: Source, context: Context) ->
         if section is None:
             names = {word}
         else:
-            starts = starts or starts_program(section)
-            words = words or words_launch(section)
-            if starts and words:
-                return True
+            yield section
             names = set(_CALL.findall(section))
             waiting += [(other, at, hops) for other in names & text.sections.keys()]
         if hops < MAXIMUM_HOPS:
@@ -81,7 +96,6 @@ def reaches_training(name: str, place: str, script: Source, context: Context) ->
                 found = find_module(module[dots:].decode(), dots, here, script.path, context.files)
                 if found is not None:
                     waiting.append((other, found, hops + 1))
-    return False
 
 
 def _read(place: str, context: Context) -> Text | None:

@@ -54,7 +54,7 @@ FRUITLESS_PATHS = 4
 MAXIMUM_ENTRIES = 150
 """Functions that are followed on their own."""
 
-FUEL = 280_000
+FUEL = 220_000
 """Steps for a file, all paths together."""
 
 SMALLEST_LOOK = 600
@@ -72,7 +72,7 @@ LEADING_LOOK = 300_000
 SHARE = 2.2
 """How many times a file's length may be spent on it while it is not known to launch anything, in bytes parsed."""
 
-ENTRY_FUEL = 150_000
+ENTRY_FUEL = 110_000
 """Steps for one entry."""
 
 Found = TypeVar("Found", Execution, CodeConfiguration)

@@ -93,6 +93,11 @@ def starts_program(data: bytes) -> bool:
     return _STARTERS.search(data) is not None or _HELPERS.search(data) is not None
 
 
+def sets_sizes(data: bytes) -> bool:
+    """Whether code builds a configuration or sets a size of one."""
+    return _FIELDS.search(data) is not None
+
+
 def words_launch(data: bytes) -> bool:
     """Whether code has a word of a command line that launches training."""
     return _COMMANDS.search(data) is not None
