@@ -89,14 +89,18 @@ def _names_below(instance: Instance) -> set[str]:
 
 def leads_to_training(library: Library, script: Source, context: Context) -> bool:
     """Whether something that was used of an import that was left closed may start training or be a recipe of it."""
-    for (name, attribute), place in library.blocked.items():
-        completed = f"{name}.{attribute}" in library.completed
-        for candidate in _files_of(place, attribute):
-            if reaches_training(attribute, candidate, script, context):
-                return True
-            if completed and reaches_settings(attribute, candidate, script, context):
-                return True
-    return False
+    used = [
+        (name, attribute, file)
+        for (name, attribute), place in library.blocked.items()
+        for file in _files_of(place, attribute)
+    ]
+    if reaches_training([(attribute, file) for _, attribute, file in used], script, context):
+        return True
+    return any(
+        reaches_settings((attribute, file), script, context)
+        for name, attribute, file in used
+        if f"{name}.{attribute}" in library.completed
+    )
 
 
 def _files_of(place: str, attribute: str) -> list[str]:

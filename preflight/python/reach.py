@@ -19,10 +19,16 @@ from preflight.source import Refusal, Source
 LARGEST_MODULE = 400_000
 """Largest imported module whose text is looked at, in bytes."""
 
-MAXIMUM_HOPS = 3
+LEAST_READ = 60_000
+"""Bytes of modules whose text is searched, at least."""
+
+MOST_READ = 4
+"""How many times the length of a file itself may be searched."""
+
+MAXIMUM_HOPS = 2
 """Imports that are followed one after the other."""
 
-MAXIMUM_SECTIONS = 200
+MAXIMUM_SECTIONS = 100
 """Definitions whose text is searched."""
 
 _BEGIN = re.compile(rb"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
@@ -36,6 +42,7 @@ class Text:
     """A module's definitions, by name, and where its other names are imported from."""
 
     def __init__(self, data: bytes) -> None:
+        self.size = len(data)
         self.sections: dict[bytes, bytes] = {}
         for match in _BEGIN.finditer(data):
             end = _END.search(data, match.end())
@@ -51,28 +58,31 @@ def divide(data: bytes) -> Text:
     return Text(data)
 
 
-def reaches_training(name: str, place: str, script: Source, context: Context) -> bool:
-    """Whether what a name of a file stands for may start training."""
-    starts, words = False, words_launch(script.data)
-    for section in reached(name, place, script, context):
-        starts = starts or starts_program(section)
-        words = words or words_launch(section)
-        if starts and words:
-            return True
-    return False
+Used = tuple[str, str]
+"""A name, and the file that it is imported from."""
 
 
-def reaches_settings(name: str, place: str, script: Source, context: Context) -> bool:
+def reaches_training(used: list[Used], script: Source, context: Context) -> bool:
+    """Whether what names of files stand for may start training."""
+    sections = list(reached(used, script, context))
+    if not any(map(starts_program, sections)):
+        return False
+    return words_launch(script.data) or any(map(words_launch, sections))
+
+
+def reaches_settings(used: Used, script: Source, context: Context) -> bool:
     """Whether a function builds a configuration; a class may hold one for many other reasons."""
-    sections = reached(name, place, script, context)
+    sections = reached([used], script, context)
     first = next(sections, b"class")
     return not first.startswith(b"class") and (sets_sizes(first) or any(map(sets_sizes, sections)))
 
 
-def reached(name: str, place: str, script: Source, context: Context) -> Iterator[bytes]:
-    """The texts of a definition and of those that it names."""
+def reached(used: list[Used], script: Source, context: Context) -> Iterator[bytes]:
+    """The texts of definitions and of those that they name."""
     seen: set[tuple[bytes, str]] = set()
-    waiting = [(name.encode(), place, 0)]
+    read: set[str] = set()
+    left = max(LEAST_READ, MOST_READ * len(script.data))
+    waiting = [(name.encode(), place, 0) for name, place in used]
     while waiting and len(seen) < MAXIMUM_SECTIONS:
         word, at, hops = waiting.pop()
         if (word, at) in seen:
@@ -81,6 +91,11 @@ def reached(name: str, place: str, script: Source, context: Context) -> Iterator
         text = _read(at, context)
         if text is None:
             continue
+        if at not in read:
+            read.add(at)
+            left -= text.size
+            if left < 0:
+                return
         section = text.sections.get(word)
         if section is None:
             names = {word}

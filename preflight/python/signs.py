@@ -90,7 +90,33 @@ def starts_training(data: bytes) -> bool:
 
 def starts_program(data: bytes) -> bool:
     """Whether code runs a program, or hands it to a function that by its name does."""
-    return _STARTERS.search(data) is not None or _HELPERS.search(data) is not None
+    if not any(word in data for word in _STARTING_WORDS):
+        return False
+    if _HELPERS.search(data) is not None:
+        return True
+    return _STARTERS.search(data) is not None and (_ANYTHING.search(data) is not None or words_launch(data))
+
+
+_ANYTHING = re.compile(
+    rb"python|bash|executable|\.sh\b|\.py\b|\bcmds?\b|command|\bargv?s?\b|words|script|shell\s*=\s*True"
+)
+"""Code that starts a program and has none of these starts a certain one, such as git or make."""
+
+_STARTING_WORDS = (
+    *(
+        b"subprocess",
+        b"system",
+        b"popen",
+        b"exec",
+        b"spawn",
+        b"pty",
+        b"from os ",
+        b"import os as",
+        b"elastic",
+    ),
+    *(b"torch.distributed.", b"submitit", b"entrypoint", b"_command", b"_cmd", b"_train", b"_job", b"_shell"),
+)
+"""One of these is in whatever starts a program; looking for words costs a tenth of looking for patterns."""
 
 
 def sets_sizes(data: bytes) -> bool:
