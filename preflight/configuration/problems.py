@@ -63,11 +63,23 @@ def spellings_of(table: Table) -> Spellings:
     return Spellings(table.flags)
 
 
+@lru_cache(maxsize=1024)
+def find_nearest(flag: str, table: Table) -> str | None:
+    """The nearest flag of a table; kept, since scripts of a folder have the same strange ones."""
+    return spellings_of(table).find_nearest(flag)
+
+
+@lru_cache(maxsize=1024)
+def may_be_slip(flag: str, table: Table) -> bool:
+    """Whether a flag can be a slip of one of the table's at all."""
+    return spellings_of(table).may_hold_slip(flag)
+
+
 def is_stranger(flag: str, table: Table) -> bool:
     """A flag that no release ever had and that is no slip of one that this one has."""
     if list_releases(flag) or flag in RENAMED or positive_twin(flag, table):
         return False
-    nearest = spellings_of(table).find_nearest(flag)
+    nearest = find_nearest(flag, table)
     return nearest is None or (normalise(flag) != normalise(nearest) and slips(flag, nearest, 2) > 2)
 
 
@@ -170,7 +182,7 @@ class Writer:
         """In a program that may have flags of its own, only a slip of a letter is told."""
         if list_releases(flag) or "_" in flag or len(flag) < 8:
             return None
-        if not spellings_of(self.table).may_hold_slip(flag):
+        if not may_be_slip(flag, self.table):
             return None
         nearest = self.find_nearest(flag)
         if nearest is None or not is_slip(flag, nearest):
@@ -181,7 +193,7 @@ class Writer:
         return self.remark("misspelt-flag", words, values | {"nearest": nearest}, edits)
 
     def find_nearest(self, flag: str) -> str | None:
-        return spellings_of(self.table).find_nearest(flag) if self.looked <= PATIENCE else None
+        return find_nearest(flag, self.table) if self.looked <= PATIENCE else None
 
     def rename(self, fault: Fault, name: str) -> tuple[tuple[Span, str], ...]:
         """The edit that writes another flag in the place of this one."""
@@ -248,9 +260,7 @@ class Writer:
         word, text = extra[0], fault.value
         if text[:1] and text[0] in DASHES:
             plain = normalise("-" + text[1:])
-            flag = (
-                plain if plain in self.table.flags else spellings_of(self.table).find_nearest(plain) or plain
-            )
+            flag = plain if plain in self.table.flags else find_nearest(plain, self.table) or plain
             edits = ((word.span, flag),) if flag in self.table.flags else ()
             return self.remark("flag-with-wrong-dash", (word,), {"word": text, "flag": flag}, edits)
         if " " in text.strip() and text.lstrip().startswith("--"):

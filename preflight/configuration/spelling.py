@@ -17,7 +17,6 @@ DASHES = "‐‑‒–—―−﹘﹣－"
 
 LIKENESS = 0.8
 """Twice the letters in common over all letters, as difflib counts."""
-MAXIMUM_KEPT = 512
 
 
 class Spelt(NamedTuple):
@@ -41,17 +40,9 @@ class Spellings:
         self.known = [spell(text) for text in texts]
         self.plain = {each.plain: each.text for each in reversed(self.known)}
         """By their plain form; the first of those with the same form."""
-        self._nearest: dict[str, str | None] = {}
 
     def find_nearest(self, text: str) -> str | None:
         """The nearest one: it differs by `_` for `-`, by letter case, by few letters, or by order of words."""
-        if text not in self._nearest:
-            if len(self._nearest) >= MAXIMUM_KEPT:
-                self._nearest.clear()
-            self._nearest[text] = self._find(text)
-        return self._nearest[text]
-
-    def _find(self, text: str) -> str | None:
         plain = normalise(text)
         if plain in self.plain:
             return self.plain[plain]
