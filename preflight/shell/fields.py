@@ -55,6 +55,10 @@ def lone_word(fragment: Fragment, separators: str, use: Span) -> Word | None:
     return Word(Text(pieces), element or use, many and not split)
 
 
+Unplaced = tuple[Text, "Span | None", bool, "Characters | None"]
+"""A word whose place may still become the stretch that it was: (text, element, many, pattern)."""
+
+
 class Fields:
     """Collects fragments into words."""
 
@@ -62,7 +66,7 @@ class Fields:
         self.separators = separators
         self.white = "".join(c for c in separators if c in _BLANKS)
         self.use = use
-        self.words: list[tuple[Word, Characters | None]] = []
+        self.words: list[Unplaced] = []
         self.current: list[Stretch] = []
         self.open = False
         self.fell = False
@@ -102,7 +106,7 @@ class Fields:
                 self.current.append((part, quoted, True, element, False))
             else:
                 pattern = ((part.text, False),) if SPECIAL.search(part.text) else None
-                self.words.append((Word(Text((part,)), element or self.use), pattern))
+                self.words.append((Text((part,)), element, False, pattern))
                 self.fell = True
             at = stop
         if at < last:
@@ -143,7 +147,7 @@ class Fields:
             self.current = []
         self.open = False
 
-    def _word(self) -> tuple[Word, Characters | None]:
+    def _word(self) -> Unplaced:
         current = self.current
         pieces: list[Piece] = []
         wild: list[tuple[str, bool]] = []
@@ -162,17 +166,12 @@ class Fields:
                 pieces.append(piece)
             elif piece.assumptions:
                 pieces.append(piece)
-        return Word(Text(pieces), element or self.use, many and filled), tuple(wild) if special else None
+        return Text(pieces), element, many and filled, tuple(wild) if special else None
 
     def finish(self) -> list[tuple[Word, Characters | None]]:
         self._close()
-        if not self.fell or len(self.words) < 2:
-            return self.words
-        use = self.use
+        use, apart = self.use, self.fell and len(self.words) > 1
         return [
-            (
-                Word(word.text, extent(word.text.pieces, use), word.many) if word.span is use else word,
-                quoting,
-            )
-            for word, quoting in self.words
+            (Word(text, element or (extent(text.pieces, use) if apart else use), many), quoting)
+            for text, element, many, quoting in self.words
         ]

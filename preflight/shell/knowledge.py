@@ -147,7 +147,10 @@ def _learn_atom(state: State, atom: Atom, outcome: bool) -> None:
 
 
 def _holds(text: Text, unknown: Unknown) -> bool:
-    return not text.known and unknown in [piece.unknown for piece in text.pieces]
+    pieces = text.pieces
+    if len(pieces) == 1:
+        return pieces[0].unknown == unknown
+    return not text.known and unknown in [piece.unknown for piece in pieces]
 
 
 def replace(state: State, unknown: Unknown, by: Text | None) -> None:

@@ -5,7 +5,7 @@ In: texts, known or not.  Out: texts whose pieces still say where they came from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from preflight.source import Span
 from preflight.values import Piece, Step, Text, Unknown
@@ -82,8 +82,10 @@ def place(piece: Piece) -> Span:
     return piece.steps[-1].span if piece.steps else piece.span
 
 
-def extent(pieces: Iterable[Piece], fallback: Span) -> Span:
+def extent(pieces: Sequence[Piece], fallback: Span) -> Span:
     """The stretch of source that pieces of one string cover."""
+    if len(pieces) == 1 and pieces[0].text:
+        return place(pieces[0])
     spans = [place(piece) for piece in pieces if piece.text or piece.unknown]
     if not spans:
         return fallback
