@@ -44,6 +44,7 @@ _ENDINGS = (
     "CREDENTIALS",
     "SECRETS",
 )
+_WORDS = ("key", "token", "passw", "secret", "passph", "credential")
 _HARMLESS = r"[-+.\d]*|true|false|none|null|text|content|\$.*"
 _NAME = r"(?:[A-Za-z_][\w-]*?)?(?:key|token|passw(?:or)?d|secrets?|passphrase|credentials?)"
 _ASSIGNMENT = rf"(?<![\w-])(?P<head>{_NAME}=)(?P<value>[^\s\"';|&()]+)"
@@ -120,16 +121,49 @@ class Mask:
 
 def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
     lowered = text.lower().replace("tokenizer", "").replace("tokens", "").replace("keys", "")
-    if any(word in lowered for word in ("key", "token", "passw", "secret", "passph", "credential")):
+    if any(word in lowered for word in _WORDS):
         return tuple(re.compile(text, re.I) for text in (_ASSIGNMENT, _QUOTED, _FLAG, _DEFAULT, _BEARER))
     return (re.compile(_BEARER),) if "earer" in text or "asic " in text else ()
 
 
 def _matches(text: str) -> Iterable[re.Match[str]]:
-    for pattern in _patterns(text):
-        for match in pattern.finditer(text):
-            if is_secret(_named(match)):
-                yield match
+    """The assignments to secret names. A pattern can only begin where a word begins that says secret."""
+    patterns = _patterns(text)
+    places = sorted(set(_list_names(text))) if len(patterns) > 1 else []
+    for pattern in patterns:
+        end = 0
+        for match in pattern.finditer(text) if pattern.pattern == _BEARER else _try(pattern, text, places):
+            if match.start() >= end:
+                end = match.end()
+                if is_secret(_named(match)):
+                    yield match
+
+
+def _list_names(text: str) -> Iterable[int]:
+    """Where words begin that hold a word for a secret."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        yield from range(len(text))
+        return
+    for word in _WORDS:
+        before = begin = 0
+        at = lowered.find(word)
+        while at >= 0:
+            start = at
+            while start > before and (text[start - 1].isalnum() or text[start - 1] in "_-"):
+                start -= 1
+            before, begin = at, begin if start == before else start
+            yield begin
+            if begin >= 2 and text.startswith("${", begin - 2):
+                yield begin - 2
+            at = lowered.find(word, at + 1)
+
+
+def _try(pattern: re.Pattern[str], text: str, places: Iterable[int]) -> Iterable[re.Match[str]]:
+    for place in places:
+        match = pattern.match(text, place)
+        if match is not None:
+            yield match
 
 
 def _harmless(value: str) -> bool:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight.report.mask import MASK, Mask, collect_secrets, find_secrets, is_secret
+from preflight.report.mask import (
+    MASK,
+    Mask,
+    _matches,
+    _named,
+    _patterns,
+    collect_secrets,
+    find_secrets,
+    is_secret,
+)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +98,19 @@ def test_no_collected_value_survives(value: str, before: str, after: str) -> Non
 @given(st.text(max_size=200))
 def test_masking_a_line_never_changes_its_length(text: str) -> None:
     assert len(Mask().line(text)) == len(text)
+
+
+PIECES = (
+    "API_KEY", "hf-token", "--wandb-key", "SECRET", "${", "}", ":-", "=", " ", "\n", '"', "'", "a1b2c3d4", "tokens",
+    "key", "Bearer ", "export ", "x", "-", "_", "[", "]", ":", ",", "PASSWORD", "é", "İ", "0", "credentials", "passphrase",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_looking_where_names_begin_finds_all_assignments(text: str) -> None:
+    plain = [m for pattern in _patterns(text) for m in pattern.finditer(text) if is_secret(_named(m))]
+    assert [match.span() for match in _matches(text)] == [match.span() for match in plain]
+
+
+def test_a_long_run_of_names_takes_no_time() -> None:
+    assert find_secrets("key" * 100_000 + " token=" + "token" * 3) == frozenset()
