@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from preflight.diagnostics import Diagnostic
 
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
 def stamp(diagnostics: Iterable[Diagnostic], root: str) -> tuple[Diagnostic, ...]:
     """Give each finding its fingerprint; they come in the order of the file."""
     seen: dict[str, int] = {}
+    places: dict[str, str] = {}
     stamped = []
     for diagnostic in diagnostics:
-        basis = digest(diagnostic.rule, place(diagnostic.path, root), *evidence(diagnostic))
+        path = diagnostic.path
+        if path not in places:
+            places[path] = place(path, root)
+        basis = digest(diagnostic.rule, places[path], *evidence(diagnostic))
         number = seen[basis] = seen.get(basis, 0) + 1
         stamped.append(diagnostic._replace(fingerprint=basis if number == 1 else digest(basis, str(number))))
     return tuple(stamped)
@@ -51,6 +56,7 @@ def digest(*parts: str) -> str:
     return load_sha256()("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
+@lru_cache(maxsize=1)
 def load_sha256() -> Callable[[bytes], Hash]:
     """The interpreter's own function; hashlib would load OpenSSL for it, which costs more than all fingerprints."""
     for name in ("_sha2", "_sha256"):

@@ -57,7 +57,10 @@ def sort_words(words: Iterable[Word], table: Table) -> list[Token]:
         else:
             token = sort_word(word, table)
             only_values = token.kind == "separator"
-            tokens += split_cluster(token, table)
+            if token.explicit is None:
+                tokens.append(token)
+            else:
+                tokens += split_cluster(token, table)
     return tokens
 
 

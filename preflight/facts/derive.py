@@ -126,7 +126,10 @@ class Facts(Mapping[str, Fact]):
             return None
         changed = {f"{prefix}{name}" for name in settings for prefix in ("", *_OF_SETTINGS)}
         self._outside |= earlier._outside
-        changed |= {n for n in self._outside if not same_value(earlier.first(n), self.first(n))}
+        here, before = self._first, earlier._first
+        for name in self._outside:
+            if not same_value(before.get(name) or earlier.first(name), here.get(name) or self.first(name)):
+                changed.add(name)
         fresh = list(changed)
         while fresh:
             for reader in tuple(self.readers.get(fresh.pop(), ())):

@@ -132,14 +132,15 @@ _TASK = pattern(r"\b(SLURM_LOCALID|SLURM_PROCID|LOCAL_RANK|OMPI_COMM_WORLD_LOCAL
 def launch_facts(launch: Launch) -> Mapping[str, Reading]:
     """All readings of a launch."""
     facts: dict[str, Reading] = {}
+    shown = "\n".join([word.text.display() for word in (*launch.command, *launch.argv)])
     facts.update(_read_launcher(launch))
     facts.update(_read_meeting(launch))
     facts.update(_read_scheduler(launch))
     facts.update(_read_surroundings(launch))
-    facts.update(_read_ray(launch))
-    facts.update(_read_deepspeed(launch))
-    facts.update(_read_overrides(launch))
-    facts.update(_read_trainers(launch))
+    facts.update(_read_ray(launch, shown))
+    facts.update(_read_deepspeed(launch, shown))
+    facts.update(_read_overrides(launch, shown))
+    facts.update(_read_trainers(launch, shown))
     return facts
 
 
@@ -321,12 +322,12 @@ def _describe_given(container: Container | None, value: bool | None) -> Reading:
     return Reading(value, "launcher", container.span, container.kind, waiting)
 
 
-def _read_ray(launch: Launch) -> Mapping[str, Reading]:
+def _read_ray(launch: Launch, shown: str) -> Mapping[str, Reading]:
     """Options by which programs under Ray say where their workers go."""
     absent = Reading(None, "launcher")
     facts = dict.fromkeys(("ray_actor_nodes", "ray_actor_gpus_per_node", "ray_node_gpus"), absent)
     colocated = Reading(None, "launcher")
-    given = read_values(launch.argv)
+    given = read_values(launch.argv) if "actor" in shown else {}
     if "actor_num_gpus_per_node" in given:
         for name, option in (
             ("ray_actor_nodes", "actor_num_nodes"),
@@ -346,10 +347,10 @@ def _read_ray(launch: Launch) -> Mapping[str, Reading]:
     return {**facts, "ray_colocated": colocated}
 
 
-def _read_deepspeed(launch: Launch) -> Mapping[str, Reading]:
+def _read_deepspeed(launch: Launch, shown: str) -> Mapping[str, Reading]:
     """What DeepSpeed's engine is told, by flags or in the configuration that the script writes."""
     names = ("zero_stage", "train_batch", "micro_batch", "accumulation")
-    if not any(known_prefix(word.text) == "--deepspeed" for word in launch.argv):
+    if "--deepspeed" not in shown or not any(known_prefix(w.text) == "--deepspeed" for w in launch.argv):
         absent = Reading(None, "launcher")
         return {
             **{f"deepspeed_{n}": absent for n in names},
@@ -366,10 +367,9 @@ def _read_deepspeed(launch: Launch) -> Mapping[str, Reading]:
     return {**facts, "deepspeed_pipeline": pipeline}
 
 
-def _read_overrides(launch: Launch) -> Mapping[str, Reading]:
+def _read_overrides(launch: Launch, shown: str) -> Mapping[str, Reading]:
     """Sizes that Hydra's overrides give: of a model, and of verl's actor and rollout."""
     names = ("override_model_ranks", "verl_gpus", "verl_engine_ranks", "verl_model_ranks")
-    shown = "\n".join([word.text.display() for word in launch.command])
     if "parallel_size" not in shown and "verl" not in shown:
         return dict.fromkeys(names, Reading(None, "launcher"))
     from preflight.launch.overrides import read_model, read_trainer
@@ -385,11 +385,12 @@ _TRAINERS = tuple(line.partition("|")[0].strip() for line in TRAINER_FACTS.split
 _TRAINER_SIGNS = ("verl.", "verl/", "--actor-num-gpus-per-node", "policy.megatron_cfg.")
 
 
-def _read_trainers(launch: Launch) -> Mapping[str, Reading]:
+def _read_trainers(launch: Launch, shown: str) -> Mapping[str, Reading]:
     """Settings of trainers that spell Megatron's their own way."""
     words = (launch.program, *launch.argv) if launch.program is not None else launch.argv
+    signs = [sign for sign in _TRAINER_SIGNS if sign in shown]
     if launch.launcher.kind != "megatron" and not any(
-        sign in word.text.display() for word in words for sign in _TRAINER_SIGNS
+        sign in word.text.display() for sign in signs for word in words
     ):
         return dict.fromkeys(_TRAINERS, Reading(None, "launcher"))
     from preflight.launch.trainers import read_trainers

@@ -8,7 +8,6 @@ one that a path names, else the newest release that knows all flags of the launc
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from functools import lru_cache
 
 from preflight.launch.model import Launch
@@ -159,8 +158,9 @@ def read_release(folder: str, files: Files) -> Checkout | None:
     return Checkout(release, f"{place}, for which there is no table; taken as {release}")
 
 
-def knows_as_much(release: str, other: str, flags: Iterable[str]) -> bool:
-    """Whether a release knows every flag of the launch that another one knows."""
+@lru_cache(maxsize=256)
+def knows_as_much(release: str, other: str, flags: tuple[str, ...]) -> bool:
+    """Whether a release knows every one of these flags that another one knows."""
     first, second = load_table(release).flags, load_table(other).flags
     return all(flag in first for flag in flags if flag in second)
 

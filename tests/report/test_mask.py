@@ -102,7 +102,8 @@ def test_masking_a_line_never_changes_its_length(text: str) -> None:
 
 PIECES = (
     "API_KEY", "hf-token", "--wandb-key", "SECRET", "${", "}", ":-", "=", " ", "\n", '"', "'", "a1b2c3d4", "tokens",
-    "key", "Bearer ", "export ", "x", "-", "_", "[", "]", ":", ",", "PASSWORD", "é", "İ", "0", "credentials", "passphrase",
+    "key", "Bearer ", "export ", "x", "-", "_", "[", "]", ":", ",", "PASSWORD", "é", "İ", "0", "credentials",
+    "passphrase",
 )  # fmt: skip
 
 
