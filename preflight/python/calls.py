@@ -15,6 +15,7 @@ import libcst as cst
 from preflight.python import (
     attributes,
     expressions,
+    itself,
     library,
     methods,
     modules,
@@ -44,7 +45,7 @@ from preflight.python.objects import (
     Value,
     key_of,
 )
-from preflight.python.scope import MAXIMUM_CALLS, Frame, RaisedError
+from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, RaisedError
 from preflight.source import Span
 from preflight.values import Text, Unknown
 
@@ -308,8 +309,11 @@ def call_unknown(
     name: str, given: Arguments, node: cst.CSTNode, frame: Frame, receiver: Value | None = None
 ) -> Value:
     """A call that cannot be followed."""
+    if name.endswith(".skipTest"):
+        raise EndedError
     span = given.span
     runs.hand_over(name, given, node, frame, receiver)
+    itself.start_itself(name, given, frame)
     _call_back(name, given, node, frame)
     values = [element.value for element in (*given.positional, *given.keywords.values())]
     reason = expressions.reason_of(receiver) if receiver is not None else None

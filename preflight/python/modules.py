@@ -55,6 +55,7 @@ RECENT = 2_000_000
 NOT_FOLLOWED = (
     "megatron.core",
     "megatron.training",
+    "megatron.initialize",
     "megatron.legacy",
     "megatron.bridge.training",
     "megatron.bridge.models",

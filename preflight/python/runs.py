@@ -440,7 +440,7 @@ def _flags_text(name: str, text: Text, element: Element, given: Arguments, frame
     if parts is None:
         return
     words = [Word(part, texts.extent(part, element.span), texts.lone(part)) for part in parts]
-    _hand_flags(name, _settled(words), given, frame)
+    hand_flags(name, _settled(words), given, frame)
 
 
 def _settled(words: list[Word]) -> list[Word]:
@@ -465,10 +465,11 @@ def _flags_list(name: str, value: Sequence, element: Element, given: Arguments, 
     if not known[0].startswith("--"):
         emit(words, given, frame, environment_of(given.get("env"), frame))
     else:
-        _hand_flags(name, words, given, frame)
+        hand_flags(name, words, given, frame)
 
 
-def _hand_flags(name: str, words: list[Word], given: Arguments, frame: Frame) -> None:
+def hand_flags(name: str, words: list[Word], given: Arguments, frame: Frame) -> None:
+    """Flags in the hands of a function that starts a program with them."""
     path = frame.path
     span = given.span
     unknown = Unknown("code", name)

@@ -133,6 +133,7 @@ class Path:
         self.demanding = False
         self.withheld = False
         self.argv: Value | None = None
+        self.started_itself = False
 
     def note(self, execution: Execution, synthetic: bool = False) -> None:
         """A command that is run; one that may be of training makes the path worth its fuel."""

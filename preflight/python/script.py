@@ -25,7 +25,7 @@ from preflight.python.promise import (
     leads_to_training,
 )
 from preflight.python.scope import EndedError, ExhaustedError, Frame, Fuel, Path, RaisedError
-from preflight.python.signs import is_likely, may_launch, starts_programs
+from preflight.python.signs import is_likely, may_launch, starts_programs, writes_launch
 from preflight.python.syntax import Tree, parse
 from preflight.source import Source, Span
 from preflight.values import Piece, Text, Unknown
@@ -104,6 +104,7 @@ class Reading:
         self.judged: set[Hashable] = set()
         self.depends = False
         self.patience = LOOKED_PATHS if library.closed else FRUITLESS_PATHS
+        self.cut_main = False
         self.cut: list[Definition] = []
         self.pending: list[Definition] | None = None
         self.executions: list[Execution] = []
@@ -129,8 +130,9 @@ class Reading:
         before_all = self.count
         limit = self._limit()
         patience = max(FRUITLESS_FUEL - self.wasted, LEAST_FUEL)
+        fruitless = self.patience if entry is not None else FRUITLESS_PATHS
         for number in range(MAXIMUM_PATHS):
-            if number >= self.patience and self.count == before_all:
+            if number >= fruitless and self.count == before_all:
                 self.note_cut(entry)
                 return False
             before = min(self.left, limit - spent)
@@ -158,13 +160,14 @@ class Reading:
 
     def note_cut(self, entry: Definition | None) -> None:
         """An entry was left before its end."""
+        self.cut_main = self.cut_main or entry is None
         if entry is not None and entry not in self.cut:
             self.cut.append(entry)
 
     def look_again(self, steps: int) -> None:
         """Begin with the entries that were left before their end, then go on with those that were not reached."""
         self.left = steps
-        self.pending = [*(self.pending or []), *reversed(self.cut)]
+        self.pending = None if self.cut_main else [*(self.pending or []), *reversed(self.cut)]
         self.patience = FRUITLESS_PATHS
 
     def has_entered(self, entry: Definition) -> bool:
@@ -180,6 +183,12 @@ class Reading:
     def promising(self) -> bool:
         """Whether a launch was found, or a configuration that is completed here."""
         return self.launching or bool(self.configurations)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether something of the file was not followed to its end, or only without an import."""
+        left_out = self.library.refused or self.cut_main or bool(self.cut)
+        return left_out or self.left <= 0 or bool(self.pending)
 
     @property
     def looked(self) -> bool:
@@ -291,20 +300,20 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
         return int(SHARE * size) - parsed(tree) - (steps - max(reading.left, 0)) * STEP
 
     _follow_all(reading, overview)
-    unseen = not reading.looked and (reading.cut or reading.pending)
-    if unseen and is_likely(tree.source.data) and rest() > 0:
+    if not reading.looked and reading.unseen and is_likely(tree.source.data) and rest() > 0:
         more = rest() // STEP
         steps += more - max(reading.left, 0)
         reading.look_again(more)
         _follow_all(reading, overview)
-    if not reading.promising:
+    unfinished = reading.left <= 0 and reading.count > 0 and writes_launch(tree.source.data)
+    if not reading.promising and not unfinished:
         leads = leads_to_training(reading.library, tree.source, reading.context)
         if not (reading.depends or leads):
             return reading
         left = max(rest(), LEADING_LOOK if leads else SECOND_LOOK)
         reading = begin(Library(allowance=left // 2), left // STEP)
         _follow_all(reading, overview)
-        if not reading.promising or not (reading.library.refused or reading.left <= 0):
+        if not (reading.promising and reading.unseen):
             return reading
     reading = begin(Library(), FUEL)
     _follow_all(reading, overview)

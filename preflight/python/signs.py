@@ -119,6 +119,14 @@ _STARTING_WORDS = (
 """One of these is in whatever starts a program; looking for words costs a tenth of looking for patterns."""
 
 
+_WRITTEN = re.compile(rb"torchrun|torch\.distributed\.(?:run|launch)\b|--nproc|ray job|mpirun|train\w*\.py\b")
+
+
+def writes_launch(data: bytes) -> bool:
+    """Whether a text has a command line of training written out: its words and several of its flags."""
+    return _WRITTEN.search(data) is not None and len(set(_FLAGS.findall(data))) > 2
+
+
 def sets_sizes(data: bytes) -> bool:
     """Whether code builds a configuration or sets a size of one."""
     return _FIELDS.search(data) is not None

@@ -442,3 +442,40 @@ def test_an_error_past_a_branch_that_may_have_returned_is_not_certain() -> None:
 def test_an_error_that_is_certain_ends_the_path() -> None:
     text = "def check():\n    raise RuntimeError\ncheck()\nsubprocess.run(['torchrun', 'pretrain_gpt.py'])\n"
     assert commands(text) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "call", "expected"),
+    [
+        ("sys.argv += ['--num-layers', '4']", "initialize_megatron()", ["python <{}> --num-layers 4 <{}>"]),
+        ("sys.argv = ['x.py', '--bf16']", "initialize_megatron()", ["python <{}> --bf16 <{}>"]),
+        ("sys.argv.extend(['--bf16'])", "pretrain(a, b)", ["python <{}> --bf16 <{}>"]),
+        ("sys.argv.append('file')", "initialize_megatron()", []),
+        ("pass", "initialize_megatron()", []),
+        ("sys.argv += ['--bf16']", "get_args()", []),
+    ],
+    ids=["added", "replaced", "extended", "no flag", "untouched", "not a start"],
+)
+def test_a_program_that_gives_itself_flags_is_a_launch(setting: str, call: str, expected: list[str]) -> None:
+    function = call.partition("(")[0]
+    text = f"from megatron.training.initialize import {function}\n{setting}\n{call}\nNOTE = '--num-layers'\n"
+    shown = f"megatron.training.initialize.{function}"
+    assert commands(text) == [each.format(shown, shown) for each in expected]
+
+
+def test_a_test_that_skips_itself_ends_there() -> None:
+    text = (
+        "class Case:\n    def test(self):\n        if sys.platform == 'linux':\n            self.skipTest('no')\n"
+        "        subprocess.run(['torchrun', 'pretrain_gpt.py'])\n"
+    )
+    assert commands(text) == []
+    assert commands(text.replace("== 'linux'", "!= 'linux'")) == ["torchrun pretrain_gpt.py"]
+
+
+def test_the_third_command_of_a_program_is_followed_on_a_first_look() -> None:
+    text = (
+        "def main():\n    command = sys.argv[1]\n    if command == 'list':\n        return print('a')\n"
+        "    if command == 'prepare':\n        return prepare()\n"
+        "    if command == 'run':\n        subprocess.run(['torchrun', 'pretrain_gpt.py'])\nmain()\n"
+    )
+    assert commands(text, closed=False) == ["torchrun pretrain_gpt.py"]
