@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from preflight.budget import Budget
 from preflight.execution import Context, Script, Word
+from preflight.later import later
 from preflight.launch.build import build_code_launch, build_launch, build_unknown_launch
 from preflight.launch.command import Command, begin_command
 from preflight.launch.header import read_header
@@ -30,9 +31,7 @@ from preflight.record import NamedTuple
 from preflight.source import Source
 from preflight.values import Text, Unknown
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
+set_apart = later("preflight.shell.pieces", "set_apart")
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""
@@ -228,7 +227,7 @@ class _Search:
         if "command" in parsed.settings:
             if not rest:
                 return ()
-            return self.run_text(command, rest[0].text, rest[1:], rest[2:])
+            return self.run_text(command, set_apart(rest[0].text), rest[1:], rest[2:])
         if rest and "stdin" not in parsed.settings:
             return self.run_file(command._replace(words=rest), called=False)
         if command.standard_input is not None:

@@ -14,7 +14,7 @@ from preflight.patterns import pattern
 from preflight.shell import lookup
 from preflight.shell.call import Call
 from preflight.shell.declare import unset
-from preflight.shell.pieces import slice_text
+from preflight.shell.pieces import set_apart
 from preflight.shell.rereading import read_again
 from preflight.shell.state import Arguments, Element, Flow, Question, State, Variable
 from preflight.source import Source, Span
@@ -238,22 +238,9 @@ def eval_(call: Call) -> list[State] | None:
     for word in words[1:]:
         pieces.append(Piece(" ", Span(word.span.source, word.span.start, word.span.start)))
         pieces.extend(word.text.pieces)
-    return call.evaluator.text(_set_apart(Text(pieces)), path, state)
+    return call.evaluator.text(set_apart(Text(pieces)), path, state)
 
 
-def _set_apart(text: Text) -> Text:
-    """`<your hostfile>` in a variable is to be filled in: no redirection is meant, and what stands there is unknown."""
-    shown = "".join(piece.text for piece in text.pieces)
-    out, at = Text(()), 0
-    for found in _TO_FILL_IN.finditer(shown):
-        place = slice_text(text, *found.span())
-        if place.known:
-            missing = Text.missing(Unknown("syntax", found[0]), place.pieces[0].span)
-            out, at = out.joined(slice_text(text, at, found.start()), missing), found.end()
-    return out.joined(slice_text(text, at, len(shown))) if at else text
-
-
-_TO_FILL_IN = pattern(r"(?:(?<=[\s='\"])|^)<[A-Za-z_][\w./-]*(?: [\w./-]+)+>(?=[\s'\"]|$)")
 _SETUP = pattern(r"conda|mamba|ssh-agent|lmod|module|direnv|pyenv|brew|dircolors|spack")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from preflight.patterns import pattern
 from preflight.source import Span
 from preflight.values import Piece, Step, Text, Unknown
 
@@ -130,3 +131,18 @@ def split_lines(text: Text) -> list[Text]:
     if current:
         lines.append(Text(current))
     return lines
+
+
+_TO_FILL_IN = pattern(r"(?:(?<=[\s='\"])|^)<[A-Za-z_][\w./-]*(?: [\w./-]+)+>(?=[\s'\"]|$)")
+
+
+def set_apart(text: Text) -> Text:
+    """A text that a shell will read, with each `<your hostfile>` unknown: it is to be filled in, no redirection."""
+    shown = "".join(piece.text for piece in text.pieces)
+    out, at = Text(()), 0
+    for found in _TO_FILL_IN.finditer(shown):
+        place = slice_text(text, *found.span())
+        if place.known:
+            missing = Text.missing(Unknown("syntax", found[0]), place.pieces[0].span)
+            out, at = out.joined(slice_text(text, at, found.start()), missing), found.end()
+    return out.joined(slice_text(text, at, len(shown))) if at else text
