@@ -17,7 +17,7 @@ MAXIMUM_STEPS = 8
 """Bases and imports that are followed one after the other."""
 
 _BASES = re.compile(r"(?:Config|Provider)\w*$")
-_IMPORT = re.compile(rb"^from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(rb"\nfrom[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)")
 
 
 def may_configure(name: str, place: str, script: str, context: Context, steps: int = 0) -> bool:
@@ -27,19 +27,18 @@ def may_configure(name: str, place: str, script: str, context: Context, steps: i
     source = context.files.read(place)
     if isinstance(source, Refusal):
         return True
-    match = re.search(
-        rb"^class[ \t]+%s\b[ \t]*(?:\(([^)]*)\))?[ \t]*:" % name.encode(), source.data, re.MULTILINE
-    )
+    data = b"\n" + source.data
+    match = re.search(rb"\nclass[ \t]+%s\b[ \t]*(?:\(([^)]*)\))?[ \t]*:" % re.escape(name.encode()), data)
     if match is None:
-        return _may_import(name, source.data, place, script, context, steps)
+        return _may_import(name, data, place, script, context, steps)
     for base in (match[1] or b"").decode("utf-8", "replace").split(","):
         short = base.partition("[")[0].strip().rpartition(".")[2]
         if not short or "=" in short:
             continue
-        if re.search(rb"^class[ \t]+%s\b" % re.escape(short.encode()), source.data, re.MULTILINE):
+        if re.search(rb"\nclass[ \t]+%s\b" % re.escape(short.encode()), data):
             if may_configure(short, place, script, context, steps + 1):
                 return True
-        elif _may_import(short, source.data, place, script, context, steps):
+        elif _may_import(short, data, place, script, context, steps):
             return True
     return False
 

@@ -40,7 +40,7 @@ MAXIMUM_SIZE = 400_000
 STEP = 6
 """Bytes that LibCST parses in the time of a step."""
 
-WIDE_STEP = 25
+WIDE_STEP = 15
 """Bytes that count as a step where a file is known to launch something."""
 
 PARSING = 1.4

@@ -31,9 +31,9 @@ MAXIMUM_HOPS = 2
 MAXIMUM_SECTIONS = 100
 """Definitions whose text is searched."""
 
-_BEGIN = re.compile(rb"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
-_END = re.compile(rb"^[A-Za-z_@]", re.MULTILINE)
-_IMPORT = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_BEGIN = re.compile(rb"\n(?:async[ \t]+def|def|class)[ \t]+(\w+)")
+_END = re.compile(rb"\n[A-Za-z_@]")
+_IMPORT = re.compile(rb"\n[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALL = re.compile(rb"(?<![.\w])([A-Za-z_]\w*)[ \t]*[(,)]")
 
@@ -43,10 +43,11 @@ class Text:
 
     def __init__(self, data: bytes) -> None:
         self.size = len(data)
+        data = b"\n" + data
         self.sections: dict[bytes, bytes] = {}
         for match in _BEGIN.finditer(data):
             end = _END.search(data, match.end())
-            self.sections[match[1]] = data[match.start() : end.start() if end is not None else len(data)]
+            self.sections[match[1]] = data[match.start() + 1 : end.start() if end is not None else len(data)]
         self.imports: dict[bytes, bytes] = {}
         for module, names in _IMPORT.findall(data):
             for name in _WORD.findall(names):

@@ -57,19 +57,19 @@ MAXIMUM_ENTRIES = 150
 FUEL = 220_000
 """Steps for a file, all paths together."""
 
-SMALLEST_LOOK = 600
+SMALLEST_LOOK = 500
 """Steps for a first look at a short file."""
 
 FIRST_LOOK = 8
 """Bytes of a file for a step of the first look at it."""
 
-SECOND_LOOK = 2_000
+SECOND_LOOK = 1_500
 """Bytes parsed for a look at what a file imports, at least."""
 
 LEADING_LOOK = 300_000
 """Bytes parsed for it where what is used of it may start training."""
 
-SHARE = 2.2
+SHARE = 2.0
 """How many times a file's length may be spent on it while it is not known to launch anything, in bytes parsed."""
 
 ENTRY_FUEL = 110_000
@@ -315,9 +315,10 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
         _follow_all(reading, overview)
         if not (reading.promising and reading.unseen):
             return reading
-    reading = begin(Library(), FUEL)
-    _follow_all(reading, overview)
-    return reading
+    whole = begin(Library(), FUEL)
+    _follow_all(whole, overview)
+    lost = reading.promising and not whole.promising and whole.unseen
+    return reading if lost else whole
 
 
 def parsed(tree: Tree) -> int:

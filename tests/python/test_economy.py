@@ -332,3 +332,15 @@ def test_a_long_recipe_that_is_completed_is_read(tmp_path: Path) -> None:
     )
     (found,) = read_text(text, folder=tmp_path).configurations
     assert found.settings["pipeline_model_parallel_size"].text.value == "2"
+
+
+def test_what_a_first_look_found_is_kept_where_imports_take_all_the_steps(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "def wait():\n    total = 0\n    for a in range(1000):\n        for b in range(1000):\n            total += b\n"
+    )
+    text = (
+        "from megatron.core import TransformerConfig\nfrom slow import wait\n"
+        "def test():\n    wait()\n    TransformerConfig(num_layers=2, tensor_model_parallel_size=2)\n"
+    )
+    (found,) = read_text(text, folder=tmp_path).configurations
+    assert found.settings["tensor_model_parallel_size"].text.value == "2"
