@@ -109,7 +109,9 @@ class CodeConfiguration(NamedTuple):
     says that parts of it could not be followed, so that an absent field is unknown.  `paths` says by the field's
     name how it is reached from the root (`model.num_layers`).  `strict`: the class is Megatron's own, which checks the
     fields as they are given; what others derive from it may adjust them first.  `changed`: fields of such an object
-    were set after it was made, so that nothing checked them.
+    were set after it was made, so that nothing checked them.  `plain`: the model is described by a class that adds no
+    layout of its own to Megatron's, and checks its fields when the model is built.  `fields` has every field by the way
+    it is reached, where `settings` has one of those that share a name.
     """
 
     name: str
@@ -120,6 +122,8 @@ class CodeConfiguration(NamedTuple):
     paths: Mapping[str, str] = {}
     strict: bool = False
     changed: bool = False
+    plain: bool = False
+    fields: Mapping[str, Word] = {}
 
 
 class Script(NamedTuple):

@@ -42,6 +42,14 @@ sequence_parallel tp_comm_overlap
 LEFT_OUT = frozenset(_LEFT_OUT.split())
 """Fields of these classes that are None or False where a call leaves them out, in every release that has them."""
 
+LAYOUT = frozenset(
+    {"account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"}
+    | {"decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers"}
+    | {"num_virtual_stages_per_pipeline_rank", "pipeline_model_parallel_layout", "mtp_num_layers"}
+    | {"hybrid_layer_pattern", "hybrid_override_pattern", "mtp_hybrid_override_pattern"}
+)
+"""How layers lie over stages: what a plain provider leaves out is not there."""
+
 FEWEST = 2
 """So many fields must be Megatron's."""
 
@@ -68,6 +76,7 @@ def bind_code(launch: Launch, code: CodeConfiguration, table: Table) -> Configur
             laid_out = option.default is not None and KEPT.search(name) is not None
             told = laid_out or name in ARGUMENTS_ONLY
             known = (told and reason is None) or (name in LEFT_OUT and is_settled(code))
+            known = known or (code.plain and name in LAYOUT)
             why = reason
             if typed is not None and name in ("bf16", "fp16"):
                 known, why = False, typed

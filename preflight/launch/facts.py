@@ -121,7 +121,22 @@ nemo_gpus | int | GPUs | GPUs of NeMo-RL's cluster, where overrides give them
 nemo_megatron | bool | - | whether an override chooses Megatron for NeMo-RL's policy
 nemo_model_ranks | int | ranks | TP x PP x CP of NeMo-RL's policy by overrides
 """
-LAUNCH_FACTS += TRAINER_FACTS
+BRIDGE_FACTS = """
+bridge_model_length | int | tokens | sequence length of the model in Megatron-Bridge's configuration
+bridge_data_length | int | tokens | sequence length of the data in Megatron-Bridge's configuration
+bridge_context_parallel | int | ranks | context-parallel size in Megatron-Bridge's configuration
+bridge_iterations | int | iterations | length of training in iterations in Megatron-Bridge's configuration
+bridge_samples | int | samples | length of training in samples in Megatron-Bridge's configuration
+bridge_schedule_iterations | bool | - | whether Megatron-Bridge's schedule is counted in iterations
+bridge_schedule_samples | bool | - | whether Megatron-Bridge's schedule is counted in samples
+bridge_saves | bool | - | whether Megatron-Bridge is told where to save; none where nothing is said
+groups_stages | int | stages | pipeline stages that code makes process groups for
+groups_virtual_stages | int | stages | virtual stages that code makes process groups for
+recipe_gpus | int | GPUs | GPUs that a recipe of NeMo is told of
+recipe_model_ranks | int | ranks | TP x PP x CP of a recipe of NeMo, as far as its fields are set
+bridge_async_save | bool | - | whether Megatron-Bridge saves asynchronously
+"""
+LAUNCH_FACTS += TRAINER_FACTS + BRIDGE_FACTS
 """Names with type, unit and meaning, one a line."""
 
 
@@ -141,6 +156,7 @@ def launch_facts(launch: Launch) -> Mapping[str, Reading]:
     facts.update(_read_deepspeed(launch, shown))
     facts.update(_read_overrides(launch, shown))
     facts.update(_read_trainers(launch, shown))
+    facts.update(_read_bridge(launch, shown))
     return facts
 
 
@@ -396,3 +412,22 @@ def _read_trainers(launch: Launch, shown: str) -> Mapping[str, Reading]:
     from preflight.launch.trainers import read_trainers
 
     return read_trainers(launch)
+
+
+_BRIDGE = tuple(line.partition("|")[0].strip() for line in BRIDGE_FACTS.splitlines() if line)
+_BRIDGE_SIGNS = (
+    "model.seq_length=",
+    "train.train_",
+    "dataset.seq",
+    "checkpoint.async_save=",
+    "scheduler.lr_",
+)
+
+
+def _read_bridge(launch: Launch, shown: str) -> Mapping[str, Reading]:
+    """Settings of Megatron-Bridge's configuration."""
+    if launch.configuration is None and not any(sign in shown for sign in _BRIDGE_SIGNS):
+        return dict.fromkeys(_BRIDGE, Reading(None, "launcher"))
+    from preflight.launch.bridge import read_bridge
+
+    return read_bridge(launch)

@@ -45,6 +45,7 @@ from preflight.python.objects import (
     Value,
     key_of,
 )
+from preflight.python.outline import GROUPING, PARTS
 from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, RaisedError
 from preflight.source import Span
 from preflight.values import Text, Unknown
@@ -319,26 +320,33 @@ def call_unknown(
     reason = expressions.reason_of(receiver) if receiver is not None else None
     shown = frame.tree.shown(node)
     unknown = reason._replace(text=shown) if reason is not None else Unknown("code", shown)
-    makes = _makes_object(name)
+    grouping = name.rpartition(".")[2] == GROUPING and VIRTUAL in given.keywords
+    makes = grouping or _makes_object(name)
     if not makes and not _changes_nothing(name.rpartition(".")[2]):
         for value in values:
             if isinstance(value, Instance) and (value.cls is None or is_configuration(value.cls)):
                 forget(value, unknown)
     result = modules.opaque(name, unknown, span)
+    if _RECIPE.search(name) is not None:
+        for key in MACHINES & given.keywords.keys():
+            result.attributes[key], result.spans[key] = given.keywords[key].value, given.keywords[key].span
     if makes:
         short = name.rpartition(".")[2]
-        result.name = short
+        result.name = f"bridge.{short}" if short in PARTS and name.startswith("megatron.bridge.") else short
         for key, element in given.keywords.items():
             result.attributes[key] = element.value
             result.spans[key] = _with_keyword(key, element.span)
-        for element in given.positional:
+        if grouping:
+            for key, element in zip(GROUPS, given.positional, strict=False):
+                result.attributes[key], result.spans[key] = element.value, element.span
+        for element in () if grouping else given.positional:
             if isinstance(element.value, (Instance, Sequence)):
                 result.attributes.setdefault(f"[{len(result.attributes)}]", element.value)
         result.built = bool(given.keywords)
         open_from = given.keyword_rest or given.rest
         if open_from is not None:
             result.rest = Missing(open_from.unknown, open_from.origin)
-        elif is_own(name):
+        elif grouping or is_own(name) or is_plain(name):
             result.rest = None
         result.strict = is_own(name)
         if given.keywords:
@@ -351,12 +359,23 @@ def _is_core(frame: Frame) -> bool:
     return "megatron/core/" in frame.tree.source.path
 
 
+def is_plain(name: str) -> bool:
+    """Whether a class is Megatron-Bridge's general provider, whose fields are Megatron's with Megatron's defaults."""
+    return name.startswith("megatron.bridge.") and name.endswith(".GPTModelProvider")
+
+
 def is_own(name: str) -> bool:
     """Whether a name is that of one of Megatron's own classes, as far as it says where it comes from."""
     place, _, short = name.rpartition(".")
     return short in CLOSED and (not place or place.split(".")[:2] == ["megatron", "core"])
 
 
+_RECIPE = re.compile(r"(?:^|\.)(?:pretrain|finetune)_recipe$")
+MACHINES = frozenset({"num_nodes", "num_gpus_per_node"})
+"""Arguments of NeMo's recipes that count machines."""
+VIRTUAL = "virtual_pipeline_model_parallel_size"
+GROUPS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", VIRTUAL)
+"""The first arguments of the function that makes the process groups, in every release."""
 CLOSED = frozenset({"TransformerConfig", "MLATransformerConfig", "ModelParallelConfig"})
 """Megatron's own classes, whose absent fields have the release's defaults."""
 

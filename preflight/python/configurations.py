@@ -15,10 +15,15 @@ from preflight.python import notations, runs
 from preflight.python.objects import External, Instance, Mapping, Missing, Scalar, Sequence, String, Value
 from preflight.python.outline import SIZES
 from preflight.python.scope import Path
+from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import Text, Unknown
 
-_NAMED = re.compile(r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$")
+_NAMED = re.compile(
+    r"(?:TransformerConfig|ModelParallelConfig|ModelProvider\w*|ConfigContainer)$|"
+    r"^initialize_model_parallel$|^bridge\.\w+Config$|\w_(?:pretrain|finetune|sft|peft)_config$"
+)
+_PLAIN = re.compile(r"(?:^|\.)GPTModelProvider$")
 _PART = re.compile(r"(?:^|\.)(?:model\w*|strategy|provider|transformer_config)\.\w+$")
 _ELSEWHERE = re.compile(r"(?:^|\.)(?:rollout|ref|critic|reward\w*|actor\w*|inference|generation)\.")
 _SEEING = re.compile(r"(?:^|\.)vision\w*\.")
@@ -70,7 +75,8 @@ def describe(
     settings: dict[str, Word] = {}
     places: dict[str, str] = {}
     unknowns: list[Unknown] = []
-    _gather(instance, "", settings, places, unknowns, set())
+    fields: dict[str, Word] = {}
+    _gather(instance, "", Gathered(settings, places, unknowns, fields), set())
     if not settings:
         return None
     sizes = settings.keys() & SIZES
@@ -92,7 +98,17 @@ def describe(
         places,
         instance.strict and not instance.changed,
         instance.changed,
+        _is_plain(instance),
+        fields,
     )
+
+
+def _is_plain(instance: Instance) -> bool:
+    """Whether the model's part is Megatron-Bridge's general provider, all of whose fields the code shows."""
+    model = instance.attributes.get("model", instance)
+    if not isinstance(model, Instance) or model.cls is not None or model.rest is not None:
+        return False
+    return _PLAIN.search(model.name) is not None
 
 
 def _resembles(sizes: Set[str], places: dict[str, str]) -> bool:
@@ -106,19 +122,26 @@ def _resembles(sizes: Set[str], places: dict[str, str]) -> bool:
     return inside or len(parallel) > 1 or (bool(parallel) and len(sizes) > 1)
 
 
+class Gathered(NamedTuple):
+    """Fields by their bare names, how each is reached, what could not be followed, and all fields by their places."""
+
+    settings: dict[str, Word]
+    places: dict[str, str]
+    unknowns: list[Unknown]
+    fields: dict[str, Word]
+
+
 def _gather(
     instance: Instance,
     prefix: str,
-    settings: dict[str, Word],
-    places: dict[str, str],
-    unknowns: list[Unknown],
+    found: Gathered,
     seen: set[int],
 ) -> None:
     if id(instance) in seen or len(seen) > 200:
         return
     seen.add(id(instance))
     if instance.rest is not None:
-        unknowns.append(instance.rest.unknown)
+        found.unknowns.append(instance.rest.unknown)
     for name, value in instance.attributes.items():
         place = f"{prefix}{name}"
         span = instance.spans.get(name, instance.span)
@@ -127,17 +150,18 @@ def _gather(
         if isinstance(value, Instance) and value.cls is None:
             read_only = value.name == f"{instance.name}.{name}"
             if value.attributes or read_only:
-                _gather(value, f"{place}.", settings, places, unknowns, seen)
+                _gather(value, f"{place}.", found, seen)
                 continue
         elif isinstance(value, Instance) and value.cls is not None and not value.cls.enumeration:
-            _gather(value, f"{place}.", settings, places, unknowns, seen)
+            _gather(value, f"{place}.", found, seen)
             continue
         if name.startswith(("_", "[")):
             continue
-        if name in places and _rank(places[name]) <= _rank(place):
+        word = found.fields[place] = Word(_text(value, span), span)
+        if name in found.places and _rank(found.places[name]) <= _rank(place):
             continue
-        settings[name] = Word(_text(value, span), span)
-        places[name] = place
+        found.settings[name] = word
+        found.places[name] = place
 
 
 def _rank(place: str) -> tuple[int, int]:

@@ -38,7 +38,14 @@ SIZES = frozenset(
     ]
 )
 """Settings whose assignment makes an object a configuration of Megatron's."""
-
+PARTS = frozenset({"CheckpointConfig", "SchedulerConfig", "TrainingConfig"})
+"""Parts of Megatron-Bridge's configuration that others have under the same names."""
+_FIELDS_OF_PARTS = frozenset({"async_save", "seq_length", "sequence_length", "train_samples"})
+_PARTS_OF_A_WHOLE = frozenset({"checkpoint", "dataset", "model", "train"})
+"""Fields without which such a configuration may be wrong, and where they lie."""
+GROUPING = "initialize_model_parallel"
+"""Megatron's function that makes the process groups."""
+_VIRTUAL = frozenset({"virtual_pipeline_model_parallel_size"})
 _ENTRY = frozenset({"entrypoint"})
 _FLAGS = re.compile(r"--(?:tensor|pipeline|context|num|micro|global|hidden)[-_]")
 
@@ -225,9 +232,9 @@ def _read(node: ast.AST, inside: Body, renamed: set[str]) -> None:
 
 
 def _starts_or_builds(node: ast.Call, name: str) -> bool:
-    if _RUNNING.search(_dotted(node.func)) or _BUILDING.search(name):
+    if _RUNNING.search(_dotted(node.func)) or _BUILDING.search(name) or name in PARTS:
         return True
-    wanted = SIZES if name[:1].isupper() else _ENTRY
+    wanted = SIZES if name[:1].isupper() else _VIRTUAL if name == GROUPING else _ENTRY
     return any(keyword.arg in wanted for keyword in node.keywords)
 
 
@@ -240,11 +247,12 @@ def _renamed(node: ast.ImportFrom) -> set[str]:
 
 def _sets_size(target: ast.expr) -> bool:
     """Whether an assignment sets a field of a configuration: not of the object itself or of parsed arguments."""
-    return (
-        isinstance(target, ast.Attribute)
-        and target.attr in SIZES
-        and _last(target.value) not in ("self", "args", "rollout", "critic", "actor", "ref", "cls")
-    )
+    if not isinstance(target, ast.Attribute):
+        return False
+    if target.attr in _FIELDS_OF_PARTS:
+        return _last(target.value) in _PARTS_OF_A_WHOLE
+    others = ("self", "args", "rollout", "critic", "actor", "ref", "cls")
+    return target.attr in SIZES and _last(target.value) not in others
 
 
 def _dotted(node: ast.expr) -> str:

@@ -49,6 +49,14 @@ _FIELDS = re.compile(
     rb"|global_batch_size|micro_batch_size|num_layers|train_iters)\s*=[^=]"
 )
 
+_PARTS = re.compile(
+    rb"\b(?:Training|Scheduler|Checkpoint)Config\s*\("
+    rb"|\b(?:model|dataset|train|scheduler|checkpoint)\.(?:seq_length|sequence_length|train_samples|async_save|lr_\w+)\s*=[^=]"
+)
+"""Parts of Megatron-Bridge's configuration that say nothing of sizes."""
+_VIRTUAL = re.compile(rb"\bvirtual_pipeline_model_parallel_size\s*=\s*\d")
+"""What makes the process groups of an interleaved pipeline, where the number of its stages stands there."""
+
 
 def may_hold_launch(data: bytes) -> bool:
     """Whether the text holds words that a launch cannot do without."""
@@ -144,4 +152,8 @@ def is_likely(data: bytes) -> bool:
 
 def builds_settings(data: bytes) -> bool:
     """Whether a configuration may be built by code."""
+    if b"megatron.bridge" in data and _PARTS.search(data) is not None:
+        return True
+    if b"initialize_model_parallel" in data and _VIRTUAL.search(data) is not None:
+        return True
     return _SETTINGS.search(data) is not None and _FIELDS.search(data) is not None
