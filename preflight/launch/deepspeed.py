@@ -5,10 +5,12 @@ In: a launch.  Out: `Engine`.  A configuration that lies elsewhere, or is not kn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from preflight.execution import Remark
 from preflight.launch.arguments import read_values
 from preflight.launch.model import Launch
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import name_file
@@ -68,6 +70,35 @@ def read_configuration(launch: Launch, path: str | None) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def notice_slots(launch: Launch) -> Iterable[Remark]:
+    """Hosts and devices of `--include` that are not in the host file, which the script writes itself."""
+    chosen, hosts = launch.launcher.options.get("include"), launch.launcher.options.get("hostfile")
+    if (
+        launch.launcher.kind != "deepspeed"
+        or chosen is None
+        or hosts is None
+        or chosen.text is None
+        or hosts.text is None
+    ):
+        return
+    path = name_file(hosts.text)
+    written = launch.written.get(path) if path is not None else None
+    if written is None or written.value is None or chosen.text.value is None:
+        return
+    slots = dict(_HOST.findall(written.value))
+    for part in chosen.text.value.split("@") if slots else ():
+        host, _, devices = part.strip().partition(":")
+        count = int(slots.get(host, 0))
+        beyond = [device for device in devices.split(",") if device.isdigit() and int(device) >= count]
+        if host not in slots or beyond:
+            values = {"host": host, "slot": beyond[0] if beyond else "", "slots": count}
+            yield Remark("deepspeed-slot-missing", chosen.span, values)
+            return
+
+
+_HOST = pattern(r"(?m)^\s*([^\s#]+)\s+slots=(\d+)")
 
 
 def _count(value: object) -> int | None:

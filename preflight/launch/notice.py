@@ -56,6 +56,7 @@ def notice(launch: Launch) -> Launch:
         *notice_addresses(launch),
         *_notice_unset(launch),
         *_notice_early(launch),
+        *_notice_slots(launch),
         *notice_hidden_status(launch),
     )
     return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
@@ -181,7 +182,12 @@ def _notice_unset(launch: Launch) -> Iterable[Remark]:
             option = OPTION_VARIABLES.get(name or "")
             if name is None or option is None or option in header.options:
                 continue
-            values = {"name": name, "option": "--" + option.replace("_", "-")}
+            processes = launch.launcher.options.get("nproc_per_node")
+            counts = processes is not None and processes.text is not None and piece in processes.text.pieces
+            alone = (
+                counts and name == "SLURM_GPUS_PER_NODE" and bool({"gres", "gpus"} & header.options.keys())
+            )
+            values = {"name": name, "option": "--" + option.replace("_", "-"), "processes": alone}
             yield Remark("scheduler-variable-unset", piece.span, values)
             return
 
@@ -198,6 +204,14 @@ def _notice_early(launch: Launch) -> Iterable[Remark]:
             if not piece.span.source.origins:
                 yield Remark("scheduler-variable-early", piece.span, {"name": name})
                 return
+
+
+def _notice_slots(launch: Launch) -> Iterable[Remark]:
+    if launch.launcher.kind != "deepspeed" or "include" not in launch.launcher.options:
+        return ()
+    from preflight.launch.deepspeed import notice_slots
+
+    return notice_slots(launch)
 
 
 def nearest_variable(name: str) -> str | None:
