@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from preflight.launch.model import Launch
 from preflight.launch.overrides import read_overrides
 from preflight.launch.reading import Reading
+from preflight.patterns import pattern
 from preflight.source import Span
 from preflight.values import Unknown
 
@@ -29,16 +30,8 @@ KINDS = {
     "bridge_schedule_samples": ("lr_decay_samples", "lr_warmup_samples", "lr_wsd_decay_samples"),
 }
 """The two ways to count a schedule, which exclude each other."""
-NAMES = (
-    *NUMBERS,
-    *KINDS,
-    "bridge_saves",
-    "bridge_async_save",
-    "recipe_gpus",
-    "recipe_model_ranks",
-    "groups_stages",
-    "groups_virtual_stages",
-)
+OTHERS = ("recipe_gpus", "recipe_model_ranks", "groups_stages", "groups_virtual_stages")
+NAMES = (*NUMBERS, *KINDS, *OTHERS, "bridge_saves", "bridge_async_save")
 RECIPES = ("pretrain_recipe", "finetune_recipe")
 MACHINES = (("trainer.num_nodes", "num_nodes"), ("trainer.devices", "num_gpus_per_node"))
 """Fields of a recipe that count machines, each with the recipe's argument that gives it."""
@@ -53,6 +46,12 @@ PARTS = {
 }
 """Parts that stand for themselves, with their places in the whole."""
 
+GROUPING = "initialize_model_parallel"
+VIRTUAL = "virtual_pipeline_model_parallel_size"
+_TEST = pattern(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests/")
+_TRAINS = pattern(rb"\b(?:pretrain|finetune|distill)\s*\(")
+"""A call that trains with what the file configures; the lengths of a recipe are completed by others."""
+
 Given = Mapping[str, tuple[str | None, Span]]
 
 
@@ -60,30 +59,34 @@ def read_bridge(launch: Launch) -> dict[str, Reading]:
     """All readings."""
     given = read_given(launch)
     found = {name: read_number(given, keys) for name, keys in NUMBERS.items()}
+    if launch.configuration is not None and _TRAINS.search(launch.source.data) is None:
+        found["bridge_model_length"] = found["bridge_data_length"] = Reading(None, "code")
     found |= {name: read_any(given, [f"scheduler.{key}" for key in keys]) for name, keys in KINDS.items()}
     found["bridge_saves"] = read_any(given, ["checkpoint.save"])
-    recipe = launch.configuration is not None and launch.configuration.name.endswith(RECIPES)
-    found["recipe_gpus"] = multiply(given, MACHINES, 0) if recipe else Reading(None, "code")
-    found["recipe_model_ranks"] = (
-        multiply(given, [(key,) for key in STRATEGY], 1) if recipe else Reading(None, "code")
-    )
-    groups = launch.configuration is not None and launch.configuration.name == "initialize_model_parallel"
-    absent = Reading(None, "code")
-    found["groups_virtual_stages"] = (
-        read_number(given, ("virtual_pipeline_model_parallel_size",)) if groups else absent
-    )
-    found["groups_stages"] = multiply(given, [("pipeline_model_parallel_size",)], 1) if groups else absent
     found["bridge_async_save"] = read_switch(given, "checkpoint.async_save")
+    found |= dict.fromkeys(OTHERS, Reading(None, "code"))
+    name = launch.configuration.name if launch.configuration is not None else ""
+    if name.endswith(RECIPES) and any(key in given for key in STRATEGY):
+        found["recipe_gpus"] = multiply(given, MACHINES, 0)
+        found["recipe_model_ranks"] = multiply(given, [(key,) for key in STRATEGY], 1)
+    if name == GROUPING and VIRTUAL in given:
+        found["groups_virtual_stages"] = read_number(given, (VIRTUAL,))
+        found["groups_stages"] = multiply(given, [("pipeline_model_parallel_size",)], 1)
     return found
 
 
 def read_given(launch: Launch) -> Given:
-    """The settings by the way they are reached; None: not known."""
+    """The settings by the way they are reached, as the file sets them itself; None: not known."""
     code = launch.configuration
     if code is None:
         return {name: (text or None, span) for name, (text, span) in read_overrides(launch).items()}
-    prefix = PARTS.get(code.name, "")
-    return {prefix + place: (word.text.value, word.span) for place, word in code.fields.items()}
+    prefix, own = PARTS.get(code.name, ""), launch.source.path
+    if _TEST.search(own) is not None:
+        return {}
+    fields = code.fields.items()
+    return {
+        prefix + place: (w.text.value, w.span) for place, w in fields if w.span.resolve().source.path == own
+    }
 
 
 def read_number(given: Given, keys: tuple[str, ...]) -> Reading:
