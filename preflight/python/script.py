@@ -305,7 +305,8 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
         steps += more - max(reading.left, 0)
         reading.look_again(more)
         _follow_all(reading, overview)
-    unfinished = reading.left <= 0 and reading.count > 0 and writes_launch(tree.source.data)
+    begun = reading.left <= 0 and (reading.count > 0 or reading.cut_main)
+    unfinished = begun and writes_launch(tree.source.data)
     if not reading.promising and not unfinished:
         leads = leads_to_training(reading.library, tree.source, reading.context)
         if not (reading.depends or leads):

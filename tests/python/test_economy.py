@@ -344,3 +344,13 @@ def test_what_a_first_look_found_is_kept_where_imports_take_all_the_steps(tmp_pa
     )
     (found,) = read_text(text, folder=tmp_path).configurations
     assert found.settings["tensor_model_parallel_size"].text.value == "2"
+
+
+def test_a_program_that_has_a_launch_written_out_is_followed_to_its_end() -> None:
+    lead = "".join(f"size{n} = {n} * 2 + {n} - 1\n" for n in range(2000))
+    text = (
+        f"import subprocess\n{lead}subprocess.run(['torchrun', 'pretrain_gpt.py', '--num-layers', '4',"
+        " '--hidden-size', '8', '--num-attention-heads', '2'])\n"
+    )
+    (found,) = lines(read_text(text))
+    assert found.startswith("torchrun pretrain_gpt.py --num-layers 4")
