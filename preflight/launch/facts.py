@@ -92,6 +92,8 @@ verl_mini_batch | int | samples | prompts of one update of verl's actor
 verl_micro_batch | int | samples | micro batch of verl's actor over all GPUs, as older releases count it
 verl_micro_batch_per_gpu | int | samples | micro batch of verl's actor on one GPU
 verl_samples | int | samples | responses of verl to each prompt
+verl_stages | int | stages | pipeline stages of verl's actor
+verl_virtual_stages | int | stages | virtual stages of verl's actor, where they are given
 verl_dynamic_batch | bool | - | whether verl's actor packs micro batches by tokens
 verl_expert_ranks | int | ranks | ETP x EP x PP of verl's actor, where its expert sizes are given
 swift_global_batch | int | samples | global batch that ms-swift is given

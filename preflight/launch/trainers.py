@@ -74,6 +74,8 @@ VERL = (
     Setting("verl_micro_batch", (f"{_MODEL}ppo_micro_batch_size",), read_count),
     Setting("verl_micro_batch_per_gpu", (f"{_MODEL}ppo_micro_batch_size_per_gpu",), read_count),
     Setting("verl_samples", (f"{ROLLOUT}n",), read_count, 1),
+    Setting("verl_stages", (f"{ACTOR}pipeline_model_parallel_size",), read_count, 1),
+    Setting("verl_virtual_stages", (f"{ACTOR}virtual_pipeline_model_parallel_size",), read_count),
     Setting("verl_dynamic_batch", (f"{_MODEL}use_dynamic_bsz",), read_switch, False),
     Setting(
         "verl_expert_ranks",

@@ -25,7 +25,6 @@ WAITING = {
     "ckpt-pos-emb-mismatch": "what a checkpoint holds is outside of what a static check may read",
     "port-busy": "who listens on a port is for the node to say",
     "launch-local-rank": "an error only where torch's version is known too; a warning until then",
-    "verl-vpp-few-microbatches": "the settings of another program's dialect are not read yet",
     "nccl-ifname-missing": "which network interfaces exist is for the node to say",
     "nproc8-on-4gpu-node": "an error on the node, by preflight node; nothing in the script says it",
     "unequal-gpu-nodes": "an error of the fleet, by preflight fleet; nothing in the script says it",
