@@ -43,8 +43,7 @@ def _sets_sizes(instance: Instance) -> bool:
 
 
 def _knows(instance: Instance, name: str) -> bool:
-    holders = (instance, *(value for value in instance.attributes.values() if isinstance(value, Instance)))
-    return any(isinstance(each.attributes.get(name), (Scalar, String)) for each in holders)
+    return any(isinstance(each.attributes.get(name), (Scalar, String)) for each in _parts_of(instance))
 
 
 _CONFIGURING = re.compile(r"config|provider|recipe|container|pretrain|finetune|cfg", re.IGNORECASE)
@@ -83,8 +82,21 @@ def _built_from_imports(path: Path) -> list[Instance]:
 
 
 def _names_below(instance: Instance) -> set[str]:
-    inner = (value for value in instance.attributes.values() if isinstance(value, Instance))
-    return {*instance.attributes, *(name for value in inner for name in value.attributes)}
+    return {name for each in _parts_of(instance) for name in each.attributes}
+
+
+MAXIMUM_PARTS = 40
+"""Parts of an object that are looked at: `recipe.trainer.strategy` is one."""
+
+
+def _parts_of(instance: Instance) -> list[Instance]:
+    """An object with those that are its attributes, and theirs."""
+    found = [instance]
+    for each in found:
+        for value in each.attributes.values():
+            if isinstance(value, Instance) and value not in found and len(found) < MAXIMUM_PARTS:
+                found.append(value)
+    return found
 
 
 def leads_to_training(library: Library, script: Source, context: Context) -> bool:

@@ -193,7 +193,7 @@ class Reading:
     @property
     def looked(self) -> bool:
         """Whether a first look, which reads no imports, has seen enough."""
-        return self.library.closed and (self.promising or self.depends)
+        return self.library.closed and self.promising
 
     def _limit(self) -> int:
         """Steps for the next entry; those of a look are shared out among all that are left."""
