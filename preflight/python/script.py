@@ -57,7 +57,7 @@ MAXIMUM_ENTRIES = 150
 FUEL = 220_000
 """Steps for a file, all paths together."""
 
-SMALLEST_LOOK = 500
+SMALLEST_LOOK = 600
 """Steps for a first look at a short file."""
 
 FIRST_LOOK = 8
@@ -104,6 +104,7 @@ class Reading:
         self.judged: set[Hashable] = set()
         self.depends = False
         self.patience = LOOKED_PATHS if library.closed else FRUITLESS_PATHS
+        self.exhausted = False
         self.cut_main = False
         self.cut: list[Definition] = []
         self.pending: list[Definition] | None = None
@@ -147,6 +148,7 @@ class Reading:
             except (ExhaustedError, RecursionError):
                 self.truncated[Unknown("branches", "too many steps")] = None
                 spent = limit
+                self.exhausted = True
                 self.note_cut(entry)
             used = before - max(fuel.left, 0) - fuel.reserve
             spent += used
@@ -305,8 +307,7 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
         steps += more - max(reading.left, 0)
         reading.look_again(more)
         _follow_all(reading, overview)
-    begun = reading.left <= 0 and (reading.count > 0 or reading.cut_main)
-    unfinished = begun and writes_launch(tree.source.data)
+    unfinished = reading.left <= 0 and reading.count > 0 and writes_launch(tree.source.data)
     if not reading.promising and not unfinished:
         leads = leads_to_training(reading.library, tree.source, reading.context)
         if not (reading.depends or leads):
@@ -318,7 +319,7 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
             return reading
     whole = begin(Library(), FUEL)
     _follow_all(whole, overview)
-    lost = reading.promising and not whole.promising and whole.unseen
+    lost = reading.promising and not whole.promising and whole.exhausted
     return reading if lost else whole
 
 
