@@ -216,9 +216,11 @@ def _is_kind(value: Value, kind: Value) -> bool | None:
         return None if isinstance(value, (Missing, Instance)) else False
     if not isinstance(kind, External) or isinstance(value, (Missing, External)):
         return None
-    if isinstance(value, Instance):
-        return None if value.cls is None or value.cls.open else False
     name = kind.name.rpartition(".")[2]
+    if isinstance(value, Instance):
+        if value.cls is None:
+            return True if value.built and value.name == name else None
+        return None if value.cls.open else False
     if isinstance(value, Scalar):
         kinds = {"bool": bool, "int": int, "float": float, "NoneType": type(None), "bytes": bytes}
         return isinstance(value.value, kinds[name]) if name in kinds else False if name in _KINDS else None

@@ -479,3 +479,16 @@ def test_the_third_command_of_a_program_is_followed_on_a_first_look() -> None:
         "    if command == 'run':\n        subprocess.run(['torchrun', 'pretrain_gpt.py'])\nmain()\n"
     )
     assert commands(text, closed=False) == ["torchrun pretrain_gpt.py"]
+
+
+def test_an_object_is_one_of_the_class_that_made_it_wherever_that_comes_from() -> None:
+    text = (
+        "from library import Model, Other\nmodel = Model(layers=2)\n"
+        "if isinstance(model, (Other, Model)):\n    flags = ['--known']\nelse:\n    raise ValueError\n"
+        "if isinstance(model, Other):\n    flags.append('--other')\n"
+        "subprocess.run(['torchrun', 'pretrain_gpt.py', *flags])\n"
+    )
+    assert commands(text) == [
+        "torchrun pretrain_gpt.py --known --other",
+        "torchrun pretrain_gpt.py --known",
+    ]
