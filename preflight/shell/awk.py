@@ -18,7 +18,9 @@ from preflight.shell.operands import Read, Result, join_lines, read_operands, re
 
 _FIELD = pattern(r"\s*(?:NR\s*==\s*(\d+)\s*)?\{\s*print\s*(?:\$(\d+|NF))?\s*;?\s*\}\s*")
 _SUM = pattern(r"\s*BEGIN\s*\{\s*(print|printf)\b\s*(.*?)\s*;?\s*\}\s*")
-_FORMATTED = pattern(r'\(?\s*"((?:[^"\\%]|\\[nt\\])*%(?:\.?\d+)?[dfegs](?:[^"\\%]|\\[nt\\])*)"\s*,(.*?)\)?')
+_FORMATTED = pattern(
+    r'\(?\s*"((?:[^"\\%]|\\[nt\\])*%(?:\.?\d{1,3})?[dfegs](?:[^"\\%]|\\[nt\\])*)"\s*,(.*?)\)?'
+)
 _VARIABLE = pattern(r"([A-Za-z_]\w*)=(\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*)")
 _DIGITS = 2**31
 """From here on whole numbers are written otherwise by some awks."""

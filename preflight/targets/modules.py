@@ -16,6 +16,9 @@ from preflight.source import Files, Refusal
 LARGEST = 2 * 1024 * 1024
 """Larger files are no code that someone wrote."""
 
+MAXIMUM_KEPT = 400
+"""Modules that are kept for the programs of other scripts."""
+
 
 class Imported(NamedTuple):
     """A name that an import binds: the module and, with `from`, the name in it."""
@@ -132,6 +135,8 @@ class Modules:
         package = dotted if path.endswith("__init__.py") else dotted.rpartition(".")[0]
         key = (path, package, source.data)
         if key not in _modules:
+            if len(_modules) >= MAXIMUM_KEPT:
+                _modules.clear()
             _modules[key] = parse_module(*key)
         return _modules[key]
 

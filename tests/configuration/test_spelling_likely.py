@@ -15,14 +15,23 @@ FLAGS = tuple(load_table("core_v0.19.0").flags)
 KNOWN = Spellings(FLAGS)
 
 
+def slips(most: int) -> st.SearchStrategy[list[tuple[int, str]]]:
+    """Places in a flag, each with the letters that stand there instead of one."""
+    return st.lists(st.tuples(st.integers(0, 60), st.text("abmxz-_Aé", max_size=2)), max_size=most)
+
+
+def misspell(flag: str, made: list[tuple[int, str]]) -> str:
+    for place, letters in made:
+        flag = flag[:place] + letters + flag[place + 1 :]
+    return flag
+
+
 @given(
     st.sampled_from(FLAGS),
-    st.lists(st.tuples(st.integers(0, 60), st.text("abmxz-_Aé", max_size=2)), max_size=6),
+    slips(6),
 )
-def test_no_close_flag_is_left_out(flag: str, slips: list[tuple[int, str]]) -> None:
-    text = flag
-    for place, letters in slips:
-        text = text[:place] + letters + text[place + 1 :]
+def test_no_close_flag_is_left_out(flag: str, made: list[tuple[int, str]]) -> None:
+    text = misspell(flag, made)
     likely = list(KNOWN.list_likely(text))
     assert difflib.get_close_matches(text, likely, 3, LIKENESS) == difflib.get_close_matches(
         text, FLAGS, 3, LIKENESS
@@ -31,12 +40,10 @@ def test_no_close_flag_is_left_out(flag: str, slips: list[tuple[int, str]]) -> N
 
 @given(
     st.sampled_from(FLAGS),
-    st.lists(st.tuples(st.integers(0, 60), st.text("abmxz-_Aé", max_size=2)), max_size=2),
+    slips(2),
 )
-def test_no_slip_is_left_out(flag: str, slips: list[tuple[int, str]]) -> None:
-    text = flag
-    for place, letters in slips:
-        text = text[:place] + letters + text[place + 1 :]
+def test_no_slip_is_left_out(flag: str, made: list[tuple[int, str]]) -> None:
+    text = misspell(flag, made)
     nearest = KNOWN.find_nearest(text)
     assert KNOWN.may_hold_slip(text) or nearest is None or not is_slip(text, nearest)
 

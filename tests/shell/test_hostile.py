@@ -27,6 +27,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "".join(f"for a{i} in {{1..500}}; do " for i in range(6)) + "torchrun $a5; " + "done; " * 6,
         "",
     ),
+    "a number printed a billion wide": ("x=$(awk 'BEGIN{printf \"%999999999d\", 1}')\ntorchrun $x", ""),
     "a function that calls itself": ("f() { f; }; f; torchrun x", "calls itself without end"),
     "two functions that call each other": ("f() { g; }; g() { f; }; f", "calls itself without end"),
     "a long chain of functions": (
