@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from preflight.diagnostics import SEVERITIES
+from preflight.engine import keys
 from preflight.engine.expression import parse_condition, suggest
 from preflight.engine.releases import parse_range
 from preflight.engine.remarks import BEYOND_EXAMPLES, REMARKS
@@ -27,17 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FORM_KEYS = ("targets", "severity", "fails_at", "when", "require", "message", "help")
-SHARED_KEYS = (
-    *FORM_KEYS, "summary", "why", "references", "tags", "remark", "point_at", "fix", "form", "example",
-)  # fmt: skip
-FAMILY_KEYS = ("title", "summary", "forks")
-CASE_KEYS = (*SHARED_KEYS, "name", "values")
-EXAMPLE_KEYS = (
-    "expect", "title", "script", "language", "base", "target", "te", "gpu", "env", "arguments", "closed_env", "nodes",
-    "gpus_per_node", "node", "also", "message", "marks", "fixed", "files", "name",
-)  # fmt: skip
-FIX_KEYS = ("title", "safety", "add", "remove", "replace", "export", "edits")
 FAILS_AT = ("start", "build", "step", "silent")
 EXPECTATIONS = ("fail", "pass", "undecided")
 _NAME = pattern(r"^[a-z0-9]+(-[a-z0-9]+)*$")
@@ -114,7 +104,7 @@ def read_family(path: Path) -> Family:
     for key in ("title", "summary"):
         if not isinstance(data.get(key), str):
             raise file.fail(key, f"a family needs a {key}")
-    check_keys(file, data, FAMILY_KEYS)
+    check_keys(file, data, keys.FAMILY)
     return Family(path.parent.name, data["title"], data["summary"], bool(data.get("forks", True)))
 
 
@@ -125,11 +115,11 @@ def read_rules(path: Path, types: Mapping[str, str]) -> Iterable[tuple[Rule, Pro
     if cases is None:
         yield build_rule(file, path.stem, path.parent.name, data, types)
         return
-    check_keys(file, data, SHARED_KEYS)
+    check_keys(file, data, keys.RULE)
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         raise file.fail("case", "write each case as [[case]]")
     for case in cases:
-        check_keys(file, case, CASE_KEYS)
+        check_keys(file, case, keys.CASE)
         name = case.get("name")
         if not isinstance(name, str):
             raise file.fail("case", "each case needs a name")
@@ -157,16 +147,22 @@ def substitute(file: _File, data: Any, values: Mapping[str, Any]) -> Any:
     return _PLACE.sub(value_of, data)
 
 
-def check_keys(file: _File, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for key in data:
-        if key not in known:
-            raise file.fail(key, f"unknown key {key!r}{suggest(key, dict.fromkeys(known))}")
+def check_keys(file: _File, data: Mapping[str, Any], known: keys.Keys) -> None:
+    fault = keys.find_fault(data, known)
+    if fault is not None:
+        raise file.fail(*fault)
+
+
+def check_facts(file: _File, key: str, facts: Iterable[str], names: Mapping[str, str]) -> None:
+    for fact in facts:
+        if fact not in names:
+            raise file.fail(key, f"there is no fact named {fact!r}{suggest(fact, names)}")
 
 
 def build_rule(
     file: _File, name: str, family: str, data: dict[str, Any], types: Mapping[str, str]
 ) -> tuple[Rule, Prose]:
-    check_keys(file, data, SHARED_KEYS)
+    check_keys(file, data, keys.RULE)
     if not _NAME.match(name):
         raise file.fail("name", f"{name!r} is not a rule name; use small letters, digits and single hyphens")
     for key in ("summary", "why"):
@@ -182,9 +178,7 @@ def build_rule(
     names = ChainMap(dict.fromkeys(REMARKS.get(remark or "", ()), "any"), types)  # type: ignore[arg-type]
     forms, messages, helps, ranges, conditions = read_forms(file, name, data, names, remark)
     point_at = tuple(data.get("point_at", ()))
-    for fact in point_at:
-        if fact not in names:
-            raise file.fail("point_at", f"there is no fact named {fact!r}{suggest(fact, names)}")
+    check_facts(file, "point_at", point_at, names)
     rule = Rule(name, family, remark, point_at, tuple(forms), file.path, line_of(file, name))
     prose = Prose(
         data["summary"].strip(), data["why"].strip(), tuple(data.get("references", ())), tuple(data.get("tags", ())),
@@ -212,8 +206,8 @@ def read_forms(
     ranges: list[str] = []
     conditions: list[tuple[str, str]] = []
     for table in data.get("form") or [{}]:
-        check_keys(file, table, FORM_KEYS)
-        merged = {**{key: data[key] for key in FORM_KEYS if key in data}, **table}
+        check_keys(file, table, keys.FORM)
+        merged = {**{key: data[key] for key in keys.FORM if key in data}, **table}
         severity, fails_at = merged.get("severity"), merged.get("fails_at")
         if severity not in SEVERITIES:
             raise file.fail("severity", f"{name}: severity is one of error, warning, note")
@@ -258,16 +252,19 @@ def read_fix(file: _File, data: Mapping[str, Any], names: Mapping[str, str]) -> 
     fix = data.get("fix")
     if fix is None:
         return None
-    check_keys(file, fix, FIX_KEYS)
-    actions = [key for key in FIX_KEYS[2:] if key in fix]
+    check_keys(file, fix, keys.FIX)
+    actions = [key for key in keys.ACTIONS if key in fix]
     if (
         len(actions) != 1
         or not isinstance(fix.get("title"), str)
         or fix.get("safety") not in ("safe", "unsafe")
     ):
         raise file.fail(
-            "fix", "a fix has a title, a safety (safe, unsafe), and one of " + ", ".join(FIX_KEYS[2:])
+            "fix", "a fix has a title, a safety (safe, unsafe), and one of " + ", ".join(keys.ACTIONS)
         )
+    check_facts(file, "fix", fix.get("replace", [fix["remove"]] if "remove" in fix else ()), names)
+    if "edits" in fix and (fix["edits"] != "remark" or "remark" not in data):
+        raise file.fail("fix", 'the edits of a fix are "remark", in a rule about one')
     built = {**fix}
     if "replace" in fix:
         built["replace"] = {
@@ -283,7 +280,7 @@ def read_fix(file: _File, data: Mapping[str, Any], names: Mapping[str, str]) -> 
 def read_examples(file: _File, name: str, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     examples: list[Mapping[str, Any]] = []
     for example in data.get("example", ()):
-        check_keys(file, example, EXAMPLE_KEYS)
+        check_keys(file, example, keys.EXAMPLE)
         if example.get("expect") not in EXPECTATIONS or not isinstance(example.get("script"), str):
             raise file.fail(
                 "example", f"{name}: an example needs a script and expect = fail, pass or undecided"

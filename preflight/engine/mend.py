@@ -25,15 +25,13 @@ _COMMA = pattern(rb"[ \t]*,[ \t]*")
 
 
 def build_fix(
-    table: Mapping[str, Any] | None,
+    table: Mapping[str, Any],
     labels: tuple[Label, ...],
     remark: Remark | None,
     anchor: Span | None,
     evaluation: Evaluation,
 ) -> Fix | None:
     """The fix of one finding."""
-    if table is None:
-        return None
     edits: tuple[Edit, ...] = ()
     if "edits" in table:
         edits = tuple(Edit(span, text) for span, text in remark.edits) if remark else ()
@@ -101,10 +99,9 @@ def remove_flag(evaluation: Evaluation, name: str) -> tuple[Edit, ...]:
 def replace_value(evaluation: Evaluation, name: str, value: str) -> tuple[Edit, ...]:
     """Write another value after a flag, where the present one is written there literally."""
     place = use_of(evaluation, name)
-    fact = evaluation.facts[name]
     if place is None:
         return ()
-    written = str(fact.value)
+    written = str(evaluation.facts[name].value)
     head = place.text[: -len(written)]
     if not place.text.endswith(written) or head[-1:] not in (" ", "=", "\t"):
         return ()

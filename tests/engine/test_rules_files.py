@@ -77,6 +77,35 @@ def test_a_mistake_is_named_with_its_line(
     assert error.line == line
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("when = 5", "when is text in quotes"),
+        ("help = true", "help is text in quotes"),
+        ("point_at = 'heads'", "point_at is a list of texts in quotes"),
+        ("references = [1]", "references is a list of texts in quotes"),
+        ("fix = 'x'", "fix is a table"),
+        ("fix = { title = 'x', safety = 'safe', replace = 'tp' }", "replace is a table of texts in quotes"),
+        ("fix = { title = 'x', safety = 'safe', remove = 'tpp' }", "no fact named 'tpp'; did you mean 'tp'"),
+        ("fix = { title = 'x', safety = 'safe', replace = { tpp = '1' } }", "no fact named 'tpp'"),
+        ("fix = { title = 'x', safety = 'safe', edits = 'remark' }", "in a rule about one"),
+        ("form = { targets = '>=0.8' }", "form is tables, each under a heading in double brackets"),
+        ("example = [5]", "example is tables"),
+        ("[[case]]\nname = 'one'\nvalues = ['x']", "values is a table of texts or numbers"),
+        ("[[example]]\nexpect = 'pass'\nscript = 'x'\nnodes = 'two'", "nodes is a whole number"),
+        ("[[example]]\nexpect = 'pass'\nscript = 'x'\nbase = 1", "base is true or false"),
+    ],
+    ids=lambda text: text.splitlines()[-1],
+)
+def test_a_value_of_another_kind_is_a_mistake_of_the_file(tmp_path: Path, line: str, message: str) -> None:
+    key = line.partition(" ")[0]
+    others = "\n".join(each for each in GOOD.splitlines() if not each.startswith(f"{key} ="))
+    if key == "example":
+        others = others.partition("[[example]]")[0]
+    written = f"{others}\n{line}\n" if line.startswith("[[") else f"{line}\n{others}\n"
+    assert message in str(load_one_error(tmp_path, written))
+
+
 def test_a_caret_stands_under_the_mistake(tmp_path: Path) -> None:
     error = load_one_error(tmp_path, GOOD.replace("heads % tp", "heads % tpp"))
     code, caret = error.frame.splitlines()
