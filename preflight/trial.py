@@ -1,7 +1,8 @@
 """Tries of rules' examples through the whole chain.
 
 In: rules and an example at one release.  Out: what a check of its script says, and the script as its fixes leave it.
-The script is checked in a folder of its own that holds nothing but the files that the example names.
+The script is checked in a folder of its own that holds nothing but the files that the example names.  An example that
+cannot be tried (a GPU, node or release that is not known, a file outside its folder) is a complaint like any other.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from preflight.chain import Request
 from preflight.engine.rule import Rule, RuleSet
 from preflight.examples import Answer, Example, list_examples, try_example
 from preflight.facts.model import Fact
-from preflight.facts.surroundings import Surroundings, find_profile
+from preflight.facts.surroundings import ProfileError, Surroundings, find_profile
 from preflight.fixes import mend
+from preflight.node.record import RecordError
 from preflight.outcome import FileOutcome
 from preflight.ruling import check_source
 from preflight.source import Source
+from preflight.targets.choose import UnknownTargetError
 
 
 def try_rules(
@@ -28,27 +31,44 @@ def try_rules(
     names = tuple(releases)
     for rule in chosen:
         for example in list_examples(rules, rule, names):
-            yield example, try_example(example, lambda each: check_example(rules, each))
+            try:
+                complaints = try_example(example, lambda each: check_example(rules, each))
+            except UNTRIED as error:
+                complaints = [f"cannot be tried: {error}"]
+            yield example, complaints
+
+
+class TrialError(ValueError):
+    """Why an example cannot be tried."""
+
+
+UNTRIED = (TrialError, ProfileError, RecordError, UnknownTargetError)
 
 
 def check_example(rules: RuleSet, example: Example) -> Answer:
     """Check one example's script."""
     with tempfile.TemporaryDirectory(prefix="preflight-example-") as folder:
         for name, content in example.data.get("files", {}).items():
-            path = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as stream:
-                stream.write(content)
+            lay_file(folder, name, content)
         request = make_request(rules, example, folder)
         source = Source(example.name, example.script.encode())
         outcome = check_source(source, request)
         if outcome.error is not None:
-            raise AssertionError(outcome.error)
+            raise TrialError(outcome.error)
         fixed = None
         if "fixed" in example.data:
             fixed = fix_example(source, request, example.rule)
         findings = tuple(d for d in outcome.diagnostics if d.ignored is None)
         return Answer(findings, outcome.undecided, fixed)
+
+
+def lay_file(folder: str, name: str, content: str) -> None:
+    path = os.path.normpath(os.path.join(folder, name))
+    if not path.startswith(folder + os.sep):
+        raise TrialError(f"its file {name!r} lies outside of its folder")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(content)
 
 
 def make_request(rules: RuleSet, example: Example, folder: str) -> Request:

@@ -56,13 +56,15 @@ class Session:
         megatron = getattr(options, "megatron", None)
         if megatron is not None and not os.path.isdir(os.path.join(megatron, "megatron")):
             raise MisuseError(f"--megatron: {megatron} is no Megatron checkout")
+        root = options.root or self.here.root
+        if root is not None and not os.path.isdir(root):
+            raise MisuseError(f"--root: {root} is no folder")
         if options.target:
             from preflight.source import Files
             from preflight.targets.choose import UnknownTargetError, choose_named
 
-            root = options.root or find_root(os.getcwd())
             try:
-                choose_named(options.target, Files(os.getcwd(), (root,)))
+                choose_named(options.target, Files(os.getcwd(), (root or find_root(os.getcwd()),)))
             except UnknownTargetError as error:
                 raise MisuseError(str(error)) from None
 
@@ -159,6 +161,9 @@ class Session:
                 profile = find_profile(gpu) if gpu else None
             except ProfileError as error:
                 raise MisuseError(str(error)) from None
+            te = options.te or settings.te
+            if te is not None and not te.removeprefix("v")[:1].isdigit():
+                raise MisuseError(f"--te: {te!r} is no version of TransformerEngine, such as 2.9")
             domain = options.nvlink_domain or settings.nvlink_domain
             if profile is not None and domain:
                 profile = profile._replace(nvlink_domain=domain)
@@ -166,7 +171,7 @@ class Session:
                 nodes=options.nodes or settings.nodes,
                 gpus_per_node=options.gpus_per_node or settings.gpus_per_node,
                 gpu=profile,
-                te=options.te or settings.te,
+                te=te,
                 node=self.node_facts(options.node or settings.node),
             )
         return self._surroundings[settings.path]
@@ -319,7 +324,8 @@ def check_names(names: Iterable[str], rules: RuleSet) -> None:
             from difflib import get_close_matches
 
             near = get_close_matches(name, sorted(known), 1)
-            raise MisuseError(f"no rule or family {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            hint = f"did you mean {near[0]}?" if near else "preflight rules lists them"
+            raise MisuseError(f"no rule or family {name!r}; {hint}")
 
 
 def first(*values: Any) -> Any:

@@ -46,6 +46,8 @@ AT = ("--target", "core_v0.19.0")
         (["bad.sh", "--output", "yaml"], 2),
         (["bad.sh", "--output", "json", "--output", "sarif"], 2),
         (["bad.sh", "--gpu", "abacus"], 2),
+        (["bad.sh", "--te", "newest"], 2),
+        (["bad.sh", "--root", "absent"], 2),
         (["bad.sh", "--target", "megatron"], 2),
         (["bad.sh", "--env", "1X=2"], 2),
         (["bad.sh", "--arg", "x=2"], 2),

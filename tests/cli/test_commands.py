@@ -214,6 +214,35 @@ def test_a_new_rule_holds_is_used_and_breaks_with_a_message(scripts: Path, prefl
     assert failing.status == 1 and "fires although it should pass" in failing.out
 
 
+UNTRIED = {
+    "gpu": ('gpu = "abacus"', "no GPU profile named 'abacus'"),
+    "node": ('node = "abacus"', "shipped profiles are"),
+    "target": ('target = "abacus"', "no target named 'abacus'"),
+    "file": ('files = { "../outside" = "x" }', "lies outside of its folder"),
+}
+
+
+@pytest.mark.parametrize("line, words", UNTRIED.values(), ids=UNTRIED)
+def test_an_example_that_cannot_be_tried_is_a_complaint(
+    scripts: Path, preflight: Command, line: str, words: str
+) -> None:
+    assert preflight("rules", "new", "our-tp-size").status == 0
+    rule = Path("preflight-rules/site/our-tp-size.toml")
+    rule.write_text(rule.read_text().replace('expect = "fail"', f'expect = "fail"\n{line}'))
+    tried = preflight("rules", "test", "preflight-rules", "--target", "0.19")
+    assert tried.status == 1 and tried.err == ""
+    assert words in tried.out and "3 examples of 1 rule tried, 1 failed" in tried.out
+
+
+def test_a_rule_that_cannot_be_worked_out_is_a_complaint(scripts: Path, preflight: Command) -> None:
+    assert preflight("rules", "new", "our-tp-size").status == 0
+    rule = Path("preflight-rules/site/our-tp-size.toml")
+    large = " * ".join(["num_layers ** 64"] * 30)
+    rule.write_text(rule.read_text().replace('"world_size >= 8"', f'"{large} > 1"'))
+    tried = preflight("rules", "test", "preflight-rules", "--target", "0.19")
+    assert tried.status == 1 and "a number grew too large" in tried.out
+
+
 def test_files(scripts: Path, preflight: Command) -> None:
     rows = json.loads(preflight("files", ".", "--output", "json").out)["files"]
     by_path = {row["path"]: row for row in rows}
