@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from preflight.chain import Request, Resolved, Settled, find_root, language_of, place_of, resolve
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic, Label, Severity, Undecided
-from preflight.engine.rule import Rule, RuleSet
+from preflight.engine.rule import Rule, RuleSet, choose_rules
 from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.execution import Remark, Script
 from preflight.facts.model import Fact
@@ -68,21 +68,6 @@ def describe_truncation(script: Script) -> Iterable[str]:
     """What a reader should know where a script was not followed to its end."""
     for unknown in script.truncated[:3]:
         yield f"not followed to the end: {unknown.text}"
-
-
-def choose_rules(rules: RuleSet, select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules that names and families choose; without `select`, all of them."""
-    if not select and not ignore:
-        return rules.rules
-    return tuple(
-        rule
-        for rule in rules.rules
-        if (not select or named(rule, select)) and not (ignore and named(rule, ignore))
-    )
-
-
-def named(rule: Rule, names: Sequence[str]) -> bool:
-    return rule.name in names or rule.family in names or "all" in names
 
 
 class Answer(NamedTuple):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 from preflight.cli import options as shared
+from preflight.cli.options import MisuseError
 from preflight.cli.output import UNDECIDED, make_page, read_outputs, report
-from preflight.cli.session import MisuseError, Session
+from preflight.cli.session import Session
 from preflight.cli.sheet import Sheet
 from preflight.outcome import Outcome
 

@@ -91,7 +91,7 @@ def judge(command: Sequence[str], options: Namespace) -> int:
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 3
     except Exception as error:
-        from preflight.cli.session import MisuseError
+        from preflight.cli.options import MisuseError
         from preflight.node.record import RecordError
 
         if isinstance(error, MisuseError | RecordError):
@@ -155,15 +155,14 @@ def lay_out(command: Sequence[str]) -> str:
 
 def say(outcome: Outcome, options: Namespace, session: object) -> None:
     """Findings, as text on standard error: standard output belongs to the command."""
-    from preflight.cli.output import read_outputs, render, with_secrets
+    from preflight.cli.output import deliver, read_outputs, render, with_secrets
     from preflight.cli.session import Session
 
     assert isinstance(session, Session)
     outcome = with_secrets(outcome)
     for name, path in read_outputs(options, session.here):
         if path is not None:
-            with open(path, "w", encoding="utf-8", errors="replace") as stream:
-                stream.write(render(outcome, name, options.show or "note", options, path))
+            deliver(render(outcome, name, options.show or "note", options, path), path)
         elif name == "text":
             from preflight.report.paint import wants_colour
             from preflight.report.text import write_text

@@ -10,9 +10,10 @@ import sys
 from typing import Any
 
 from preflight.cli import options as shared
-from preflight.cli.session import MisuseError, Session, check_names
+from preflight.cli.options import MisuseError
+from preflight.cli.session import Session, check_names
 from preflight.cli.sheet import Sheet
-from preflight.engine.rule import Rule, RuleSet
+from preflight.engine.rule import Rule, RuleSet, choose_rules
 from preflight.examples import BASE
 
 FORMATS = ("text", "json")
@@ -42,12 +43,7 @@ def run(words: list[str]) -> int:
     except MisuseError as error:
         print(f"preflight explain: {error}", file=sys.stderr)
         return 2
-    chosen = [
-        r
-        for r in rules.rules
-        if r.name in options.names or r.family in options.names or "all" in options.names
-    ]
-    described = [describe_rule(rules, rule) for rule in chosen]
+    described = [describe_rule(rules, rule) for rule in choose_rules(rules, options.names, ())]
     if options.output == "json":
         print(json.dumps({"schema": 1, "rules": described}, indent=2, ensure_ascii=False))
     else:

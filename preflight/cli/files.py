@@ -10,7 +10,8 @@ import sys
 
 from preflight.chain import place_of
 from preflight.cli import options as shared
-from preflight.cli.session import MisuseError, Session
+from preflight.cli.options import MisuseError
+from preflight.cli.session import Session
 from preflight.cli.sheet import Sheet
 from preflight.cli.trace import trace_file
 

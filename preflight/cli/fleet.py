@@ -15,15 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from preflight.cli import options as shared
-from preflight.cli.sheet import Sheet, refuse
+from preflight.cli.sheet import Sheet
 
 if TYPE_CHECKING:
     from preflight.node.fleet import Expectation, Fleet
     from preflight.node.frames import Collection, Collector
-
-
-class MisuseError(Exception):
-    """An invocation that cannot be carried out."""
 
 
 def make_sheet() -> Sheet:
@@ -46,11 +42,16 @@ def make_sheet() -> Sheet:
         metavar="HOSTS",
         help="hosts that must answer: n[1-64], a list, @FILE, or a number of nodes",
     )
-    group.add_argument("--expect-gpus", metavar="N", type=_number, help="GPUs of each node; beats the vote")
+    group.add_argument(
+        "--expect-gpus", metavar="N", type=shared.read_count, help="GPUs of each node; beats the vote"
+    )
     group.add_argument("--expect-gpu", metavar="NAME", help="the product: h100, b200, ... or NVML's own name")
     group.add_argument("--expect-driver", metavar="VERSION", help="the driver of each node; beats the vote")
     group.add_argument(
-        "--nvlink-domain", metavar="N", type=_number, help="GPUs that the plan wants in one NVLink clique"
+        "--nvlink-domain",
+        metavar="N",
+        type=shared.read_count,
+        help="GPUs that the plan wants in one NVLink clique",
     )
     group = sheet.add_argument_group("input and output")
     group.add_argument(
@@ -71,12 +72,6 @@ def make_sheet() -> Sheet:
     return sheet
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        refuse(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
 def run(words: list[str]) -> int:
     """The command."""
     options = make_sheet().parse_intermixed_args(words)
@@ -84,20 +79,15 @@ def run(words: list[str]) -> int:
         expectation = read_expectation(options)
         targets = [shared.parse_output(text, ("text", "json")) for text in options.output] or [("text", None)]
         collection = gather(options, expectation)
-    except (MisuseError, ValueError) as error:
+    except (shared.MisuseError, ValueError) as error:
         print(f"preflight fleet: {error}", file=sys.stderr)
         return 2
+    from preflight.cli.output import deliver
     from preflight.node.fleet import merge
 
     fleet = merge(collection, expectation)
     for name, path in targets:
-        text = render(fleet, collection, name, options, path)
-        if path is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            with open(path, "w", encoding="utf-8", errors="replace") as stream:
-                stream.write(text)
+        deliver(render(fleet, collection, name, options, path), path)
     if not fleet.hosts:
         print("preflight fleet: no node's answer was found in the input", file=sys.stderr)
     return decide(fleet, options)
@@ -120,12 +110,10 @@ def render(
         from preflight.report.fleet import write_fleet_json
 
         return write_fleet_json(fleet, collection, __version__)
+    from preflight.cli.output import choose_colour
     from preflight.report.fleet import write_fleet
-    from preflight.report.paint import wants_colour
 
-    terminal = path is None and sys.stdout.isatty()
-    colour = wants_colour(options.color, terminal) if path is None else options.color == "always"
-    return write_fleet(fleet, collection, options.show, colour)
+    return write_fleet(fleet, collection, options.show, choose_colour(options.color, path))
 
 
 def read_expectation(options: argparse.Namespace) -> Expectation:
@@ -141,14 +129,14 @@ def read_expectation(options: argparse.Namespace) -> Expectation:
             with open(text[1:], encoding="utf-8") as stream:
                 text = stream.read()
         except OSError as error:
-            raise MisuseError(f"{text[1:]}: {(error.strerror or str(error)).lower()}") from None
+            raise shared.MisuseError(f"{text[1:]}: {(error.strerror or str(error)).lower()}") from None
     hosts = None
     if text is not None and text.strip().isdecimal():
         number = int(text)
     elif text is not None:
         hosts = expand_hosts(text)
         if not hosts:
-            raise MisuseError(f"--expect {options.expect!r} names no host")
+            raise shared.MisuseError(f"--expect {options.expect!r} names no host")
     facts: dict[str, tuple[str, ...]] = {}
     if options.expect_gpus is not None:
         facts["gpus"] = (str(options.expect_gpus),)
@@ -241,7 +229,7 @@ def read_file(collector: Collector, path: str) -> None:
             for line in stream:
                 collector.feed(line)
     except OSError as error:
-        raise MisuseError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise shared.MisuseError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
 class ProgressBar:

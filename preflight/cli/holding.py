@@ -11,8 +11,8 @@ from typing import Any
 
 from preflight.chain import Request
 from preflight.cli.judgement import explain_silence, judge_node, node_rules
-from preflight.cli.options import split_names
-from preflight.cli.session import MisuseError, Session, check_names
+from preflight.cli.options import MisuseError, split_names
+from preflight.cli.session import Session, check_names
 from preflight.facts.machine import describe_node
 from preflight.facts.model import Fact
 from preflight.node.model import Node

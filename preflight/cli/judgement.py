@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from preflight.diagnostics import Diagnostic, Severity
-from preflight.engine.rule import Rule, RuleSet
+from preflight.engine.rule import Rule, RuleSet, choose_rules
 from preflight.engine.run import Subject, run_rules
 from preflight.engine.tree import list_names
 from preflight.facts.machine import describe_node
@@ -50,11 +50,7 @@ def judge_node(
     """What the rules say of the machine; nothing where NVML gave no answer."""
     if node.silence is not None:
         return ()
-    chosen = [
-        rule
-        for rule in rules.rules
-        if (not select or is_named(rule, select)) and not is_named(rule, ignore) and is_about_node(rule)
-    ]
+    chosen = node_rules(choose_rules(rules, select, ignore))
     subject = Subject(describe_node(node), (), UNRELEASED, "", None, node=node.host)
     found = [
         d._replace(releases=None, severity=severity.get(d.rule, severity.get(d.family, d.severity)))
@@ -62,10 +58,6 @@ def judge_node(
     ]
     found.sort(key=lambda d: (("error", "warning", "note").index(d.severity), d.rule))
     return tuple(stamp(found, "."))
-
-
-def is_named(rule: Rule, names: Collection[str]) -> bool:
-    return rule.name in names or rule.family in names or "all" in names
 
 
 def explain_silence(node: Node) -> str | None:

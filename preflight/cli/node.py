@@ -13,18 +13,23 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from preflight.cli import options as shared
+from preflight.cli.options import MisuseError
 from preflight.cli.probing import add_probe_options, begin_probe
 from preflight.cli.sheet import Sheet
+from preflight.later import later
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from preflight.cli.output import Target
     from preflight.node.model import Node
     from preflight.outcome import Outcome
     from preflight.settings import Settings
+
+
+fact_types = later("preflight.facts.catalogue", "fact_types")
 
 
 def make_sheet() -> Sheet:
@@ -75,8 +80,6 @@ def run(words: list[str]) -> int:
         write_record_file(node, options.record)
     if is_plain(options):
         return conclude(node, judge_alone(node), options, None)
-    from preflight.cli.session import MisuseError
-
     try:
         outcome, settings = judge_all(node, options, arguments)
         return conclude(node, outcome, options, settings)
@@ -111,12 +114,6 @@ def judge_alone(node: Node) -> Outcome:
 
     findings = () if node.silence is not None else judge_node(node, read_rules(fact_types))
     return Outcome(__version__, (), node=findings, node_error=explain_silence(node))
-
-
-def fact_types() -> Mapping[str, str]:
-    from preflight.facts.catalogue import fact_types as types
-
-    return types()
 
 
 def judge_all(node: Node, options: Namespace, arguments: tuple[str, ...] | None) -> tuple[Outcome, Settings]:
@@ -174,7 +171,7 @@ def choose_outputs(options: Namespace, settings: Settings | None) -> Sequence[Ta
 
 def write_outputs(node: Node, outcome: Outcome, targets: Sequence[Target], options: Namespace) -> None:
     """Every report; text begins with the picture of the node, JSON holds its whole record."""
-    from preflight.cli.output import render, with_secrets
+    from preflight.cli.output import deliver, render, with_secrets
 
     outcome = with_secrets(outcome)
     for name, path in targets:
@@ -185,12 +182,7 @@ def write_outputs(node: Node, outcome: Outcome, targets: Sequence[Target], optio
             text = picture + write_findings(node, outcome, options, path)
         else:
             text = render(outcome, name, options.show or "note", options, path)
-        if path is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            with open(path, "w", encoding="utf-8", errors="replace") as stream:
-                stream.write(text)
+        deliver(text, path)
 
 
 def write_findings(node: Node, outcome: Outcome, options: Namespace, path: str | None) -> str:
@@ -209,18 +201,16 @@ def write_findings(node: Node, outcome: Outcome, options: Namespace, path: str |
 
 def draw(node: Node, options: Namespace, path: str | None) -> str:
     """The picture of the node."""
+    from preflight.cli.output import choose_colour
     from preflight.node.topology import read_topology
     from preflight.report.node import write_node
-    from preflight.report.paint import wants_colour
 
-    terminal = path is None and sys.stdout.isatty()
-    colour = wants_colour(options.color, terminal) if path is None else options.color == "always"
     width = None
-    if terminal:
+    if path is None and sys.stdout.isatty():
         from shutil import get_terminal_size
 
         width = get_terminal_size((160, 24)).columns
-    return write_node(node, read_topology(node), colour, width)
+    return write_node(node, read_topology(node), choose_colour(options.color, path), width)
 
 
 def write_json(node: Node, outcome: Outcome) -> str:

@@ -11,6 +11,11 @@ from collections.abc import Sequence
 
 from preflight.cli.sheet import Sheet, refuse
 
+
+class MisuseError(Exception):
+    """An invocation that cannot be carried out: exit status 2."""
+
+
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
@@ -33,13 +38,13 @@ def add_target_options(sheet: Sheet) -> None:
         "--target", metavar="RELEASE", help="Megatron release: 0.15.3, 0.15, core_r0.8.0, main, all"
     )
     group.add_argument("--te", metavar="VERSION", help="TransformerEngine's version")
-    group.add_argument("--nodes", type=_count, metavar="N", help="nodes of the job")
-    group.add_argument("--gpus-per-node", type=_count, metavar="N", help="GPUs of a node")
+    group.add_argument("--nodes", type=read_count, metavar="N", help="nodes of the job")
+    group.add_argument("--gpus-per-node", type=read_count, metavar="N", help="GPUs of a node")
     group.add_argument(
         "--gpu", metavar="NAME", help="a GPU profile: v100, a100, h100, h200, l40s, b200, gb200, ..."
     )
     group.add_argument(
-        "--nvlink-domain", type=_count, metavar="N", help="GPUs that one NVLink domain connects"
+        "--nvlink-domain", type=read_count, metavar="N", help="GPUs that one NVLink domain connects"
     )
     group.add_argument("--node", metavar="FILE", help="a node recorded with preflight node --record FILE")
 
@@ -139,7 +144,7 @@ def parse_output(text: str, formats: Sequence[str] = FORMATS) -> tuple[str, str 
     return name, path or None
 
 
-def _count(text: str) -> int:
+def read_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         refuse(f"{text!r} is not a whole number above 0")
     return int(text)

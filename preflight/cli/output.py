@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from preflight.cli.options import FORMATS, parse_output
+from preflight.cli.options import FORMATS, MisuseError, parse_output
 from preflight.diagnostics import Severity
 from preflight.outcome import Outcome, RulePage, exit_status
 from preflight.settings import Settings
@@ -31,8 +31,6 @@ UNDECIDED = ("text", "json")
 
 def read_outputs(options: Namespace, settings: Settings, formats: Sequence[str] = FORMATS) -> list[Target]:
     """The formats that are wanted, by option, PREFLIGHT_OUTPUT or config; text to standard output otherwise."""
-    from preflight.cli.session import MisuseError
-
     given = list(options.output)
     if not given and not options.isolated:
         given = os.environ.get("PREFLIGHT_OUTPUT", "").split() or list(settings.output)
@@ -52,13 +50,7 @@ def report(outcome: Outcome, targets: Sequence[Target], options: Namespace, sett
         outcome = outcome._replace(pages=outcome.pages or {})
     show: Severity = options.show or settings.show or "note"
     for name, path in targets:
-        text = render(outcome, name, show, options, path)
-        if path is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            with open(path, "w", encoding="utf-8", errors="replace") as stream:
-                stream.write(text)
+        deliver(render(outcome, name, show, options, path), path)
     tell(outcome, options, text=any(name in SPOKEN and path is None for name, path in targets))
     status = exit_status(outcome)
     launches = sum(file.launches for file in outcome.files)
@@ -69,14 +61,29 @@ def report(outcome: Outcome, targets: Sequence[Target], options: Namespace, sett
     return 0 if options.exit_zero and status in (1, 4) else status
 
 
+def deliver(text: str, path: str | None) -> None:
+    """Write a report to its file, or to standard output."""
+    if path is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    with open(path, "w", encoding="utf-8", errors="replace") as stream:
+        stream.write(text)
+
+
+def choose_colour(choice: str, path: str | None) -> bool:
+    """Whether a report is coloured; one that goes to a file only where that is asked for."""
+    from preflight.report.paint import wants_colour
+
+    return wants_colour(choice, sys.stdout.isatty()) if path is None else choice == "always"
+
+
 def render(outcome: Outcome, name: str, show: Severity, options: Namespace, path: str | None) -> str:
     """One report."""
     if name == "text":
-        from preflight.report.paint import wants_colour
         from preflight.report.text import write_text
 
-        terminal = path is None and sys.stdout.isatty()
-        colour = wants_colour(options.color, terminal) if path is None else options.color == "always"
+        colour = choose_colour(options.color, path)
         return write_text(outcome, show, verbose=options.verbose, quiet=options.quiet, colour=colour)
     if name == "concise":
         from preflight.report.concise import write_concise

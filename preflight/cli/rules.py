@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from preflight.cli import options as shared
-from preflight.cli.session import MisuseError, Session, fact_types
+from preflight.cli.options import MisuseError
+from preflight.cli.session import Session, fact_types
 from preflight.cli.sheet import Sheet
 from preflight.engine.rule import Rule, RuleSet
 from preflight.engine.shipped import RulesError, read_rules

@@ -15,10 +15,11 @@ from functools import lru_cache
 from preflight import __version__
 from preflight.chain import Request, find_root
 from preflight.cli.discover import Found, discover
-from preflight.cli.options import split_names
+from preflight.cli.options import MisuseError, split_names
 from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import RulesError, read_rules
 from preflight.facts.surroundings import ProfileError, Surroundings, find_profile
+from preflight.later import later
 from preflight.outcome import FileOutcome, Outcome
 from preflight.ruling import check_source
 from preflight.settings import Settings, find_config, load_settings, matches
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from preflight.facts.model import Fact
 
 
-class MisuseError(Exception):
-    """An invocation that cannot be carried out: exit status 2."""
+fact_types = later("preflight.facts.catalogue", "fact_types")
 
 
 class Session:
@@ -43,6 +43,7 @@ class Session:
         self.options = options
         self.arguments = arguments
         self.tells_undecided = True
+        self._settings: dict[tuple[str | None, str | None], Settings] = {}
         self.here = self.settings_of(os.getcwd())
         self._rules: dict[tuple[str, ...], RuleSet] = {}
         self._surroundings: dict[str | None, Surroundings] = {}
@@ -81,10 +82,9 @@ class Session:
         return self._load(path, site)
 
     def _load(self, path: str | None, site: str | None) -> Settings:
-        known: dict[tuple[str | None, str | None], Settings] = self.__dict__.setdefault("_settings", {})
-        if (path, site) not in known:
-            known[path, site] = load_settings(path, site)
-        return known[path, site]
+        if (path, site) not in self._settings:
+            self._settings[path, site] = load_settings(path, site)
+        return self._settings[path, site]
 
     def rules_of(self, settings: Settings) -> RuleSet:
         """The shipped rules, with those of the config's folders."""
@@ -219,20 +219,20 @@ class Session:
             return FileOutcome(source.path, error=source.message)
         try:
             return check_source(source, self.request_of(source.path))
-        except (RecursionError, MemoryError) as error:
-            from preflight.cli.failure import describe
-
-            return FileOutcome(source.path, error=describe(error))
         except Exception as error:
-            if is_users(error):
-                raise MisuseError(str(error)) from None
-            if getattr(self.options, "verbose", False):
-                import traceback
+            return FileOutcome(source.path, error=self.describe_fault(error))
 
-                traceback.print_exc()
-            from preflight.cli.failure import describe
+    def describe_fault(self, error: Exception) -> str:
+        """What went wrong in one file, so that the others go on; a fault of the invocation ends the run."""
+        from preflight.cli.failure import describe
 
-            return FileOutcome(source.path, error=describe(error))
+        if is_users(error):
+            raise MisuseError(str(error)) from None
+        if getattr(self.options, "verbose", False) and not isinstance(error, RecursionError | MemoryError):
+            import traceback
+
+            traceback.print_exc()
+        return describe(error)
 
     def conclude(self, files: Sequence[FileOutcome], **more: Any) -> Outcome:
         """All files as one outcome, with the baseline applied."""
@@ -344,9 +344,3 @@ def all_rules(folders: Sequence[str]) -> RuleSet:
 def shipped_rules() -> RuleSet:
     """The rules that preflight ships, read once for all runs of a process."""
     return read_rules(fact_types)
-
-
-def fact_types() -> Mapping[str, str]:
-    from preflight.facts.catalogue import fact_types as types
-
-    return types()

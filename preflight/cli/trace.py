@@ -10,9 +10,9 @@ import sys
 from preflight.chain import resolve
 from preflight.cli import options as shared
 from preflight.cli.discover import Found
-from preflight.cli.failure import describe
-from preflight.cli.output import read_outputs
-from preflight.cli.session import MisuseError, Session, is_users
+from preflight.cli.options import MisuseError
+from preflight.cli.output import choose_colour, deliver, read_outputs
+from preflight.cli.session import Session
 from preflight.cli.sheet import Sheet
 from preflight.report.mask import collect_secrets, find_secrets
 from preflight.report.trace import Traced, write_trace_json, write_trace_text
@@ -57,15 +57,8 @@ def run(words: list[str]) -> int:
         if name == "json":
             text = write_trace_json(traced, secrets)
         else:
-            from preflight.report.paint import wants_colour
-
-            colour = wants_colour(options.color, path is None and sys.stdout.isatty())
-            text = write_trace_text(traced, secrets, options.flag, colour)
-        if path is None:
-            sys.stdout.write(text)
-        else:
-            with open(path, "w", encoding="utf-8", errors="replace") as stream:
-                stream.write(text)
+            text = write_trace_text(traced, secrets, options.flag, choose_colour(options.color, path))
+        deliver(text, path)
     for each in traced:
         if each.resolved is not None:
             for note in each.resolved.notes:
@@ -81,13 +74,7 @@ def trace_file(session: Session, found: Found) -> Traced:
     try:
         return Traced(source.path, resolve(source, session.request_of(source.path)))
     except Exception as error:
-        if is_users(error):
-            raise MisuseError(str(error)) from None
-        if session.options.verbose:
-            import traceback
-
-            traceback.print_exc()
-        return Traced(source.path, None, describe(error))
+        return Traced(source.path, None, session.describe_fault(error))
 
 
 def gather_secrets(session: Session, traced: list[Traced]) -> frozenset[str]:

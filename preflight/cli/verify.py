@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 
 from preflight.cli import options as shared
-from preflight.cli.session import MisuseError, Session
+from preflight.cli.options import MisuseError
+from preflight.cli.session import Session
 from preflight.cli.sheet import Sheet
 from preflight.plan import Plan, Setting, TopologyError, verify_plan
 

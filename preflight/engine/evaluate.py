@@ -153,21 +153,21 @@ class Evaluation:
             return ABSENT
         if isinstance(values, Mark):
             return values
-        trees: list[Any] = []
+        results: list[Any] = []
         for value in values:
             self.local[variable] = value
             if condition is None:
-                trees.append(self.evaluate(element))
+                results.append(self.evaluate(element))
                 continue
             test = self.truth(condition)
             if isinstance(test, Mark):
-                trees.append(test)
+                results.append(test)
             elif test:
-                trees.append(self.evaluate(element))
+                results.append(self.evaluate(element))
         self.local.pop(variable, None)
         if name in ("all", "any"):
-            return fold(trees, deciding=name == "any")
-        return self.apply(name, [tuple(trees)] if mark_of(*trees) is None else trees)
+            return fold(results, deciding=name == "any")
+        return self.apply(name, [tuple(results)] if mark_of(*results) is None else results)
 
 
 def fold(values: list[Any], deciding: bool) -> Any:

@@ -1,13 +1,13 @@
 """A rule as the engine runs it.
 
-In: nothing; these are the records.  `Rule` is what `load` makes of a TOML file, or the build has compiled: conditions
-are trees already.  The prose that only a finding or `explain` needs is in `Prose`, kept apart so that a check which
+In: nothing; these are the records, and the choice of rules by name.  `Rule` is what `load` makes of a TOML file, or
+the build has compiled: conditions are trees already.  The prose that only a finding or `explain` needs is in `Prose`, kept apart so that a check which
 finds nothing never reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from preflight.diagnostics import Severity
 from preflight.engine.releases import Range
@@ -72,8 +72,22 @@ class RuleSet(NamedTuple):
 
     rules: tuple[Rule, ...]
     families: Mapping[str, Family]
-    read_prose: Any  # Callable[[str], Prose]
+    read_prose: Callable[[str], Prose]
 
     def prose(self, name: str) -> Prose:
-        prose: Prose = self.read_prose(name)
-        return prose
+        return self.read_prose(name)
+
+
+def choose_rules(rules: RuleSet, select: Collection[str], ignore: Collection[str]) -> tuple[Rule, ...]:
+    """The rules that names and families choose; without `select`, all of them."""
+    if not select and not ignore:
+        return rules.rules
+    return tuple(
+        rule
+        for rule in rules.rules
+        if (not select or named(rule, select)) and not (ignore and named(rule, ignore))
+    )
+
+
+def named(rule: Rule, names: Collection[str]) -> bool:
+    return rule.name in names or rule.family in names or "all" in names
