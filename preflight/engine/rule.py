@@ -1,8 +1,8 @@
 """A rule as the engine runs it.
 
 In: nothing; these are the records, and the choice of rules by name.  `Rule` is what `load` makes of a TOML file, or
-the build has compiled: conditions are trees already.  The prose that only a finding or `explain` needs is in `Prose`, kept apart so that a check which
-finds nothing never reads it.
+the build has compiled: conditions are trees already.  The prose that only a finding or `explain` needs is in `Prose`,
+kept apart so that a check which finds nothing never reads it.
 """
 
 from __future__ import annotations
@@ -90,4 +90,5 @@ def choose_rules(rules: RuleSet, select: Collection[str], ignore: Collection[str
 
 
 def named(rule: Rule, names: Collection[str]) -> bool:
+    """Whether a rule is meant by its own name, its family's, or `all`."""
     return rule.name in names or rule.family in names or "all" in names
