@@ -34,6 +34,8 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "repeated-flag": ("flag", "value", "earlier"),
     "header-late": ("directive", "command"),
     "header-misspelt": ("option", "suggestion"),
+    "header-equals": ("option", "value"),
+    "header-commented": ("directive", "nodes"),
     "header-variable": ("option", "value", "variable", "numeric"),
     "header-repeated": ("option", "first", "last"),
     "header-without-shebang": (),
@@ -62,6 +64,8 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "launcher-option-behind-program": ("option", "program", "launcher"),
     "launcher-count-unreadable": ("option", "value", "launcher"),
     "scheduler-variable-early": ("name",),
+    "process-variable-early": ("name",),
+    "step-tasks-ignored": ("each", "tasks", "nodes"),
     "launcher-on-one-node": ("option", "nodes", "launches"),
     "launcher-option-repeated": ("option", "first", "last"),
     # shell: what the layout of a script shows

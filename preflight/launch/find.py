@@ -271,8 +271,7 @@ class _Search:
         """sbatch and qsub: a script, a wrapped command, or standard input, with a header of its own."""
         wrapped = parsed.settings.get("wrap")
         if wrapped is not None and wrapped.text is not None:
-            header = Header("slurm", parsed.settings, wrapped.span)
-            yield from self.run_text(command._replace(header=header), wrapped.text)
+            yield from self.wrap(command, Header("slurm", parsed.settings, wrapped.span), wrapped.text)
             return
         layer = command.layers[-1]
         kind = "slurm" if layer.kind == "sbatch" else "pbs"
@@ -303,6 +302,13 @@ class _Search:
             yield from self.run(submitted, subscript, header)
         finally:
             self.stack.pop()
+
+    def wrap(self, command: Command, header: Header, text: Text) -> Iterator[Launch]:
+        """A command line that sbatch makes a job of."""
+        given = scheduler_variables(header, self.context.environment)
+        environment = {**command.environment, **given}
+        submitted = command._replace(layers=command.layers[:-1], environment=environment, header=header)
+        yield from self.run_text(submitted, text)
 
     def run(self, command: Command, subscript: Subscript, header: Header | None) -> Iterator[Launch]:
         if command.depth >= MAXIMUM_DEPTH:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from preflight.execution import Related, Remark, Word
+from preflight.launch.directives import remark_commented, remark_spelling
 from preflight.launch.model import Header, Setting
 from preflight.launch.options import Given, Grammar, declare, parse_options
 from preflight.launch.synopses.schedulers import SBATCH
@@ -78,6 +79,10 @@ def read_header(source: Source, unknowns: Mapping[int, Piece] | None = None) -> 
     remarks = remark_late(source, late, command, settings[0]) if kind == "slurm" else []
     for component in components:
         remarks += remark_options(component, kind)
+        if kind == "slurm":
+            remarks += remark_spelling(component)
+    if kind == "slurm" and early:
+        remarks += remark_commented(source, settings[0])
     if kind == "slurm" and early and not source.data.startswith(b"#!") and not source.origins:
         remarks.append(Remark("header-without-shebang", source.span(*_first_line(source)), {}))
     if not early and not remarks:

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping
 
 from preflight.execution import Related, Remark
 from preflight.launch.addresses import notice_addresses
+from preflight.launch.early import notice_early
 from preflight.launch.model import Launch, Layer
 from preflight.launch.pipes import notice_hidden_status
 from preflight.launch.scheduler import SLURM_VARIABLES
+from preflight.launch.steps import notice_steps
 from preflight.source import Span
 from preflight.values import Text
 
@@ -55,7 +57,8 @@ def notice(launch: Launch) -> Launch:
         *_notice_scheduler_names(launch),
         *notice_addresses(launch),
         *_notice_unset(launch),
-        *_notice_early(launch),
+        *notice_early(launch),
+        *notice_steps(launch),
         *_notice_slots(launch),
         *notice_hidden_status(launch),
     )
@@ -190,20 +193,6 @@ def _notice_unset(launch: Launch) -> Iterable[Remark]:
             values = {"name": name, "option": "--" + option.replace("_", "-"), "processes": alone}
             yield Remark("scheduler-variable-unset", piece.span, values)
             return
-
-
-def _notice_early(launch: Launch) -> Iterable[Remark]:
-    """Variables of the job that are expanded while its script is being written, outside of any job."""
-    if launch.header is None or launch.header.kind != "slurm" or not launch.header.span.source.origins:
-        return
-    for word in launch.command:
-        for piece in word.text.pieces:
-            name = piece.unknown.name if piece.unknown is not None else None
-            if name not in SLURM_VARIABLES or piece.unknown is None or piece.unknown.reason != "environment":
-                continue
-            if not piece.span.source.origins:
-                yield Remark("scheduler-variable-early", piece.span, {"name": name})
-                return
 
 
 def _notice_slots(launch: Launch) -> Iterable[Remark]:

@@ -55,6 +55,18 @@ def test_directives_of_slurm(lines: str, expected: dict[str, str | None]) -> Non
         pytest.param("#!/bin/bash\n#SBATCH --gpus_per_node=1\n", ["header-misspelt"], id="underscores"),
         pytest.param("#!/bin/bash\n#SBATCH --our-plugin=1\n", [], id="an option of a plugin"),
         pytest.param("#!/bin/bash\n#SBATCH -N 1\n#SBATCH -N 2\n", ["header-repeated"], id="twice"),
+        pytest.param(
+            "#!/bin/bash\n#SBATCH -gres=gpu:8\n", ["header-misspelt"], id="one dash, an unknown letter"
+        ),
+        pytest.param("#!/bin/bash\n#SBATCH -nodes=2\n", ["header-misspelt"], id="one dash, a checked value"),
+        pytest.param("#!/bin/bash\n#SBATCH -output=a.log\n", [], id="one dash, a file of a strange name"),
+        pytest.param("#!/bin/bash\n#SBATCH -n4\n#SBATCH -pgpu\n", [], id="short options joined to values"),
+        pytest.param("#!/bin/bash\n#SBATCH -N=2 -p=gpu\n", ["header-equals"] * 2, id="equals signs"),
+        pytest.param("#!/bin/bash\n#SBATCH -J=name\n", [], id="an equals sign that does no harm"),
+        pytest.param("#!/bin/bash\n# SBATCH -N 4\n#SBATCH -n 1\n", ["header-commented"], id="comment first"),
+        pytest.param("#!/bin/bash\n#SBATCH -n 1\n# SBATCH --nodes=4\n", ["header-commented"], id="comment"),
+        pytest.param("#!/bin/bash\n#SBATCH -n 1\nls\n# SBATCH --nodes=4\n", [], id="comment too late"),
+        pytest.param("#!/bin/bash\n#SBATCH -n 1\n## SBATCH -N 4\n#SBATCH -N 2\n", [], id="left out"),
         pytest.param("#!/bin/bash\n#SBATCH -N 1\n#SBATCH hetjob\n#SBATCH -N 2\n", [], id="two components"),
         pytest.param("#!/bin/bash\n#SBATCH -o $HOME/x\n", ["header-variable"], id="variable"),
         pytest.param("#!/bin/bash\n#SBATCH -o %x-%j\n", [], id="patterns of the scheduler"),
