@@ -91,14 +91,14 @@ def remarks_of(script: str, folder: Path | None = None) -> list[Remark]:
         ),
         pytest.param(
             HEADER
-            + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\nsrun --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2",
+            + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\nsrun -N2 --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2",
             ["submit-host-as-address"],
             id="the login node in the environment",
         ),
         pytest.param(
             HEADER
             + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\n"
-            + "srun --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2 --master-addr=$FIRST",
+            + "srun --nodes=2 --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2 --master-addr=$FIRST",
             [],
             id="the program is told another",
         ),
