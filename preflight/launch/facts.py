@@ -17,11 +17,11 @@ from preflight.launch.mentions import (
     speaks_of_starters,
     takes_variables,
 )
-from preflight.launch.model import Launch, Number, Setting
+from preflight.launch.model import Header, Launch, Number, Setting
 from preflight.launch.options import known_prefix
 from preflight.launch.reading import Reading
 from preflight.launch.rendezvous import read_node_rank, read_rendezvous, read_task_rank
-from preflight.launch.scheduler import ABSENT, Request, complete_request, overlay, read_request
+from preflight.launch.scheduler import ABSENT, Request, complete_request, left_open, overlay, read_request
 from preflight.launch.topology import count_ranks, count_visible
 from preflight.patterns import pattern
 from preflight.source import Span
@@ -249,33 +249,12 @@ def _read_one_node(launch: Launch, rank: Text | None, span: Span | None) -> Read
 
 def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
     header = launch.header
-    kind = header.kind if header is not None else None
+    kind = header.kind if header is not None else ""
     options = header.options if header is not None else {}
-    job = complete_request(read_request(options, kind or "slurm"))
-    if header is not None and header.heterogeneous:
-        mixed = Number(None, "scheduler", header.span, Unknown("scheduler", "a heterogeneous job"))
-        job = Request(mixed, mixed, mixed, mixed, mixed, mixed, mixed, mixed)
-    layer = next((layer for layer in reversed(launch.wrappers) if layer.kind == "srun"), None)
-    step = Request()
-    if layer is not None:
-        step = complete_request(overlay(job, read_request(layer.options)))
-        if step.tasks_per_node == ABSENT and step.tasks == ABSENT and header is not None:
-            one = Number(1, "default", layer.span, None, (), "srun")
-            step = complete_request(step._replace(tasks_per_node=one))
-        elif step.tasks_per_node == ABSENT:
-            waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "tasks of srun"))
-            step = step._replace(tasks_per_node=waiting)
-        if any(_TASK.search(condition.text) for condition in launch.conditions):
-            # The script itself picks the tasks that start the launcher.
-            waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "tasks that start it"))
-            step = step._replace(tasks_per_node=waiting)
-        if _is_unbound(layer.options) or _is_unbound(options):
-            step = step._replace(gpus_per_task=ABSENT)
-        if step.nodes == ABSENT:
-            waiting = Number(None, "scheduler", layer.span, Unknown("scheduler", "nodes of the job"))
-            step = step._replace(nodes=waiting)
-    facts = {
-        "scheduler": Reading(kind, "scheduler", header.span if header else None, kind or ""),
+    job = _read_job(header)
+    step = _read_step(launch, job)
+    return {
+        "scheduler": Reading(kind or None, "scheduler", header.span if header else None, kind),
         "scheduler_options": Reading(tuple(sorted(options)), "scheduler"),
         "slurm_nodes": from_number(job.nodes),
         "slurm_nodes_maximum": from_number(job.nodes_maximum if job.nodes.value is None else job.nodes),
@@ -285,17 +264,45 @@ def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
         "slurm_gpus_per_task": from_number(job.gpus_per_task),
         "slurm_cpus_per_task": from_number(job.cpus_per_task),
         "slurm_exclusive": Reading(job.exclusive, "scheduler"),
+        "step_nodes": from_number(step.nodes),
+        "step_ntasks": from_number(step.tasks),
+        "step_ntasks_per_node": from_number(step.tasks_per_node),
+        "step_gpus_per_node": from_number(step.gpus_per_node),
+        "step_gpus_per_task": from_number(step.gpus_per_task),
+        "step_cpus_per_task": from_number(step.cpus_per_task),
     }
-    for name, number in (
-        ("nodes", step.nodes),
-        ("ntasks", step.tasks),
-        ("ntasks_per_node", step.tasks_per_node),
-        ("gpus_per_node", step.gpus_per_node),
-        ("gpus_per_task", step.gpus_per_task),
-        ("cpus_per_task", step.cpus_per_task),
-    ):
-        facts[f"step_{name}"] = from_number(number)
-    return facts
+
+
+def _read_job(header: Header | None) -> Request:
+    """What the script's directives ask for; the numbers of a heterogeneous job depend on its part."""
+    if header is None:
+        return Request()
+    if header.heterogeneous:
+        mixed = left_open("a heterogeneous job", header.span)
+        return Request(mixed, mixed, mixed, mixed, mixed, mixed, mixed, mixed)
+    return complete_request(read_request(header.options, header.kind))
+
+
+def _read_step(launch: Launch, job: Request) -> Request:
+    """What the innermost `srun` around a launch gives its tasks; nothing where there is none."""
+    layer = next((layer for layer in reversed(launch.wrappers) if layer.kind == "srun"), None)
+    if layer is None:
+        return Request()
+    step = complete_request(overlay(job, read_request(layer.options)))
+    if step.tasks_per_node == ABSENT:
+        if step.tasks == ABSENT and launch.header is not None:
+            one = Number(1, "default", layer.span, None, (), "srun")
+            step = complete_request(step._replace(tasks_per_node=one))
+        else:
+            step = step._replace(tasks_per_node=left_open("tasks of srun", layer.span))
+    if any(_TASK.search(condition.text) for condition in launch.conditions):
+        # The script itself picks the tasks that start the launcher.
+        step = step._replace(tasks_per_node=left_open("tasks that start it", layer.span))
+    if _is_unbound(layer.options) or (launch.header is not None and _is_unbound(launch.header.options)):
+        step = step._replace(gpus_per_task=ABSENT)
+    if step.nodes == ABSENT:
+        step = step._replace(nodes=left_open("nodes of the job", layer.span))
+    return step
 
 
 def _is_unbound(options: Mapping[str, Setting]) -> bool:

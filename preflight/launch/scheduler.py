@@ -57,6 +57,11 @@ class Request(NamedTuple):
     exclusive: bool = False
 
 
+def left_open(what: str, span: Span | None) -> Number:
+    """A number that the options leave to the scheduler."""
+    return Number(None, "scheduler", span, Unknown("scheduler", what))
+
+
 def read_request(settings: Mapping[str, Setting], kind: str = "slurm") -> Request:
     """The numbers in a set of options."""
     if kind == "pbs":
@@ -90,8 +95,7 @@ def _read_node_devices(settings: Mapping[str, Setting], request: Request) -> Num
         return each._replace(value=each.value * tasks.value)
     for number in (total, each):
         if number.value is not None or not number.known:
-            unknown = Unknown("scheduler", number.text or "GPUs of a node")
-            return Number(None, "scheduler", number.span, unknown)
+            return left_open(number.text or "GPUs of a node", number.span)
     return ABSENT
 
 
@@ -232,12 +236,12 @@ def overlay(job: Request, step: Request) -> Request:
             tasks, each = job.tasks, job.tasks_per_node if job.tasks == ABSENT else ABSENT
             if step.nodes != ABSENT and tasks.value is not None:
                 # The job's number of tasks stays; how many land on each node is the scheduler's affair.
-                each = Number(None, "scheduler", tasks.span, Unknown("scheduler", "tasks of a node"))
+                each = left_open("tasks of a node", tasks.span)
         elif tasks == ABSENT and job.tasks.value is not None:
             # SLURM_NTASKS of the job takes precedence over --ntasks-per-node of the step.
             expected = nodes.value * each.value if nodes.value and each.value else None
             if expected != job.tasks.value:
-                each = Number(None, "scheduler", each.span, Unknown("scheduler", each.text or "tasks"))
+                each = left_open(each.text or "tasks", each.span)
         merged = Request(nodes=nodes, nodes_maximum=nodes, tasks=tasks, tasks_per_node=each)
     return merged._replace(
         gpus_per_node=_first(step.gpus_per_node, job.gpus_per_node),
