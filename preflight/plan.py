@@ -78,24 +78,13 @@ def verify_plan(
 ) -> Plan:
     """Check a plan; raises `TopologyError` with all violations."""
     sizes = {"tp": tp, "pp": pp, "dp": dp, "world_size": world_size, "layers": layers}
-    sizes |= {"hidden_size": hidden_size, "num_heads": num_heads}
-    violations = [
-        f"{name} is {value!r}; it has to be a whole number above 0"
-        for name, value in sizes.items()
-        if bad(value)
-    ]
+    violations = check_sizes({**sizes, "hidden_size": hidden_size, "num_heads": num_heads})
     if violations:
-        raise TopologyError(tuple(violations))
+        raise TopologyError(violations)
     settings, given = sort_settings(optional)
-    invented = () if "global_batch_size" in settings else ("batch",)
     cp = settings.get("context_parallel_size", 1)
     cp = cp if isinstance(cp, int) and cp > 0 else 1
-    product = tp * pp * cp * dp
-    if product != world_size:
-        terms = f"TP {tp} x PP {pp} x " + (f"CP {cp} x " if cp > 1 else "") + f"DP {dp} = {product}"
-        fitting = world_size / (tp * pp * cp)
-        hint = f"; DP would have to be {int(fitting)}" if fitting == int(fitting) and fitting >= 1 else ""
-        violations.append(f"{terms}, but the world size is {world_size}{hint}")
+    invented = () if "global_batch_size" in settings else ("batch",)
     settings = {
         "tensor_model_parallel_size": tp,
         "pipeline_model_parallel_size": pp,
@@ -104,18 +93,14 @@ def verify_plan(
         "num_attention_heads": num_heads,
         **fill(dp, tp, pp, settings),
     }
-    per_node = given.get("gpus_per_node")
-    processes = processes_per_node(world_size, per_node if isinstance(per_node, int) else 8)
-    outcome = check_source(
-        Source("plan.sh", write_script(settings, world_size, processes).encode()),
-        make_request(rules, given),
-    )
+    outcome = check_source(lay_out(settings, world_size, given), make_request(rules, given))
     findings = [d for d in outcome.diagnostics if d.ignored is None]
-    violations += [
+    violations = check_product(tp, pp, cp, dp, world_size)
+    violations += tuple(
         sentence(d)
         for d in findings
         if d.severity == "error" and d.family not in invented and not (violations and about_world(d))
-    ]
+    )
     if violations:
         raise TopologyError(tuple(dict.fromkeys(violations)))
     even = layers // pp if layers % pp == 0 else None
@@ -124,8 +109,24 @@ def verify_plan(
     return Plan(world_size, tp, pp, cp, dp, even, num_heads // tp, release, warnings)
 
 
-def bad(value: object) -> bool:
-    return not isinstance(value, int) or isinstance(value, bool) or value < 1
+def check_sizes(sizes: Mapping[str, object]) -> tuple[str, ...]:
+    """What is wrong with sizes that are no whole numbers above 0."""
+    return tuple(
+        f"{name} is {value!r}; it has to be a whole number above 0"
+        for name, value in sizes.items()
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1
+    )
+
+
+def check_product(tp: int, pp: int, cp: int, dp: int, world_size: int) -> tuple[str, ...]:
+    """What is wrong where TP x PP x CP x DP ranks do not make up the world."""
+    product = tp * pp * cp * dp
+    if product == world_size:
+        return ()
+    terms = f"TP {tp} x PP {pp} x " + (f"CP {cp} x " if cp > 1 else "") + f"DP {dp} = {product}"
+    fitting, rest = divmod(world_size, tp * pp * cp)
+    hint = f"; DP would have to be {fitting}" if not rest and fitting else ""
+    return (f"{terms}, but the world size is {world_size}{hint}",)
 
 
 def about_world(diagnostic: Diagnostic) -> bool:
@@ -204,8 +205,10 @@ def processes_per_node(world_size: int, gpus_per_node: int) -> int:
     return next(size for size in range(gpus_per_node, 0, -1) if world_size % size == 0)
 
 
-def write_script(settings: Mapping[str, Setting], world_size: int, processes: int) -> str:
-    """The launch that the plan stands for."""
+def lay_out(settings: Mapping[str, Setting], world_size: int, given: Mapping[str, Setting]) -> Source:
+    """The script of the launch that the plan stands for."""
+    per_node = given.get("gpus_per_node")
+    processes = processes_per_node(world_size, per_node if isinstance(per_node, int) else 8)
     flags = []
     for name, value in settings.items():
         flag = "--" + name.replace("_", "-")
@@ -217,7 +220,8 @@ def write_script(settings: Mapping[str, Setting], world_size: int, processes: in
     head = (
         f"torchrun --nnodes {nodes} --nproc-per-node {processes} --node-rank 0 --master-addr node0 {PROGRAM}"
     )
-    return "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" + " \\\n    ".join([head, *flags]) + "\n"
+    script = "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" + " \\\n    ".join([head, *flags]) + "\n"
+    return Source("plan.sh", script.encode())
 
 
 def make_request(rules: RuleSet, given: Mapping[str, Setting]) -> Request:
