@@ -60,9 +60,13 @@ def verify_megatron_topology(
 ) -> Plan:
     """Check a plan of parallel sizes by the same rules as a script.
 
-    Returns the plan, or raises `preflight.plan.TopologyError` (a ValueError) that lists all violations.
-    `optional` takes cp, ep, etp, target, te, gpu, gpus_per_node, and every setting by Megatron's own name, such as
-    num_query_groups.
+    `tp`, `pp` and `dp` count ranks, `world_size` GPUs: TP x PP x CP x DP must be the world size, as in
+    `megatron/core/parallel_state.py`.  `layers` and `num_heads` count those of the whole model; `hidden_size` is its
+    number of features.  `optional` takes cp, ep, etp, target, te, gpu, gpus_per_node, nodes, and every setting by
+    Megatron's own name, such as num_query_groups; None stands for not given.
+
+    Returns the plan, or raises `preflight.plan.TopologyError` (a ValueError) that lists all violations; TypeError for
+    a setting that no release has, or that is given twice.
     """
     from preflight.cli.session import shipped_rules
     from preflight.plan import verify_plan

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from preflight.chain import Request
 from preflight.diagnostics import Diagnostic
 from preflight.engine.rule import RuleSet
-from preflight.facts.surroundings import Surroundings, find_profile
+from preflight.facts.surroundings import Surroundings, find_profile, read_te
 from preflight.record import NamedTuple
 from preflight.ruling import check_source
 from preflight.source import Source
@@ -34,6 +34,13 @@ SHORT = {
     "seq": "seq_length",
 }
 """Short names of settings."""
+REQUIRED = frozenset(SHORT[name] for name in ("tp", "pp", "layers", "heads"))
+"""Settings that every plan gives under a short name, and none gives again."""
+COUNTS = frozenset({
+    "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size", "micro_batch_size",
+    "global_batch_size", "seq_length", "num_query_groups", "ffn_hidden_size", "gpus_per_node", "nodes",
+})  # fmt: skip
+"""Further settings that are whole numbers above 0."""
 SURROUNDINGS = ("target", "te", "gpu", "gpus_per_node", "nodes")
 PROGRAM = "pretrain_gpt.py"
 
@@ -78,12 +85,17 @@ def verify_plan(
 ) -> Plan:
     """Check a plan; raises `TopologyError` with all violations."""
     sizes = {"tp": tp, "pp": pp, "dp": dp, "world_size": world_size, "layers": layers}
-    violations = check_sizes({**sizes, "hidden_size": hidden_size, "num_heads": num_heads})
+    sizes |= {"hidden_size": hidden_size, "num_heads": num_heads}
+    counts = {
+        name: value
+        for name, value in optional.items()
+        if SHORT.get(name, name) in COUNTS and value is not None
+    }
+    settings, given = sort_settings(optional)
+    violations = check_sizes({**sizes, **counts})
     if violations:
         raise TopologyError(violations)
-    settings, given = sort_settings(optional)
-    cp = settings.get("context_parallel_size", 1)
-    cp = cp if isinstance(cp, int) and cp > 0 else 1
+    cp = int(settings.get("context_parallel_size", 1))
     invented = () if "global_batch_size" in settings else ("batch",)
     settings = {
         "tensor_model_parallel_size": tp,
@@ -91,9 +103,11 @@ def verify_plan(
         "num_layers": layers,
         "hidden_size": hidden_size,
         "num_attention_heads": num_heads,
-        **fill(dp, tp, pp, settings),
+        **fill(settings, tp=tp, pp=pp, cp=cp, dp=dp),
     }
     outcome = check_source(lay_out(settings, world_size, given), make_request(rules, given))
+    if outcome.error is not None:
+        raise RuntimeError(outcome.error)
     findings = [d for d in outcome.diagnostics if d.ignored is None]
     violations = check_product(tp, pp, cp, dp, world_size)
     violations += tuple(
@@ -159,6 +173,8 @@ def sort_settings(optional: Mapping[str, Setting | None]) -> tuple[dict[str, Set
         if value is None:
             continue
         full = SHORT.get(name, name)
+        if full in settings or full in REQUIRED:
+            raise TypeError(f"{full} is given twice")
         if name in SURROUNDINGS:
             given[name] = value
         elif full in known:
@@ -171,14 +187,15 @@ def sort_settings(optional: Mapping[str, Setting | None]) -> tuple[dict[str, Set
     return settings, given
 
 
-def fill(dp: int, tp: int, pp: int, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+def fill(settings: Mapping[str, Setting], *, tp: int, pp: int, cp: int, dp: int) -> dict[str, Setting]:
     """The settings with harmless ones for what a launch needs and the plan does not speak of."""
     micro = settings.get("micro_batch_size", 1)
     micro = micro if isinstance(micro, int) else 1
-    length = settings.get("seq_length", 4096)
+    chunks = 2 * tp * cp  # sequence parallelism splits a sequence over TP, context parallelism over 2 x CP
+    length = settings.get("seq_length", -(-4096 // chunks) * chunks)
     filled: dict[str, Setting] = {
         "micro_batch_size": micro,
-        "global_batch_size": micro * dp * max(pp, 1) * 4,
+        "global_batch_size": micro * dp * pp * 4,
         "seq_length": length,
         "max_position_embeddings": length,
         "bf16": True,
@@ -207,6 +224,8 @@ def processes_per_node(world_size: int, gpus_per_node: int) -> int:
 
 def lay_out(settings: Mapping[str, Setting], world_size: int, given: Mapping[str, Setting]) -> Source:
     """The script of the launch that the plan stands for."""
+    from shlex import quote
+
     per_node = given.get("gpus_per_node")
     processes = processes_per_node(world_size, per_node if isinstance(per_node, int) else 8)
     flags = []
@@ -215,7 +234,7 @@ def lay_out(settings: Mapping[str, Setting], world_size: int, given: Mapping[str
         if value is True:
             flags.append(flag)
         elif value is not False:
-            flags.append(f"{flag} '{value}'" if isinstance(value, str) else f"{flag} {value}")
+            flags.append(f"{flag} {quote(str(value))}")
     nodes = world_size // processes
     head = (
         f"torchrun --nnodes {nodes} --nproc-per-node {processes} --node-rank 0 --master-addr node0 {PROGRAM}"
@@ -226,14 +245,15 @@ def lay_out(settings: Mapping[str, Setting], world_size: int, given: Mapping[str
 
 def make_request(rules: RuleSet, given: Mapping[str, Setting]) -> Request:
     gpu = given.get("gpu")
-    per_node = given.get("gpus_per_node")
+    per_node, nodes = given.get("gpus_per_node"), given.get("nodes")
     return Request(
         rules=rules,
         target=str(given["target"]) if "target" in given else None,
         surroundings=Surroundings(
+            nodes=nodes if isinstance(nodes, int) else None,
             gpus_per_node=per_node if isinstance(per_node, int) else None,
             gpu=find_profile(str(gpu)) if gpu else None,
-            te=str(given["te"]) if "te" in given else None,
+            te=read_te(str(given["te"]) if "te" in given else None),
         ),
         closed_environment=True,
         closed_arguments=True,

@@ -15,7 +15,7 @@ from preflight.chain import Request
 from preflight.engine.rule import Rule, RuleSet
 from preflight.examples import Answer, Example, list_examples, try_example
 from preflight.facts.model import Fact
-from preflight.facts.surroundings import ProfileError, Surroundings, find_profile
+from preflight.facts.surroundings import ProfileError, Surroundings, VersionError, find_profile, read_te
 from preflight.fixes import mend
 from preflight.node.record import RecordError
 from preflight.outcome import FileOutcome
@@ -42,7 +42,7 @@ class TrialError(ValueError):
     """Why an example cannot be tried."""
 
 
-UNTRIED = (TrialError, ProfileError, RecordError, UnknownTargetError)
+UNTRIED = (TrialError, ProfileError, VersionError, RecordError, UnknownTargetError)
 
 
 def check_example(rules: RuleSet, example: Example) -> Answer:
@@ -83,7 +83,7 @@ def make_request(rules: RuleSet, example: Example, folder: str) -> Request:
             nodes=data.get("nodes"),
             gpus_per_node=data.get("gpus_per_node"),
             gpu=find_profile(data["gpu"]) if "gpu" in data else None,
-            te=data.get("te"),
+            te=read_te(data.get("te")),
             node=plant_node(node) if node else {},
             exists=(lambda path: os.path.exists(os.path.join(folder, path))) if node else None,
         ),

@@ -18,7 +18,7 @@ from preflight.cli.discover import Found, discover
 from preflight.cli.options import MisuseError, split_names
 from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import RulesError, read_rules
-from preflight.facts.surroundings import ProfileError, Surroundings, find_profile
+from preflight.facts.surroundings import ProfileError, Surroundings, VersionError, find_profile, read_te
 from preflight.later import later
 from preflight.outcome import FileOutcome, Outcome
 from preflight.ruling import check_source
@@ -159,11 +159,9 @@ class Session:
             gpu = options.gpu or settings.gpu
             try:
                 profile = find_profile(gpu) if gpu else None
-            except ProfileError as error:
+                te = read_te(options.te or settings.te)
+            except (ProfileError, VersionError) as error:
                 raise MisuseError(str(error)) from None
-            te = options.te or settings.te
-            if te is not None and not te.removeprefix("v")[:1].isdigit():
-                raise MisuseError(f"--te: {te!r} is no version of TransformerEngine, such as 2.9")
             domain = options.nvlink_domain or settings.nvlink_domain
             if profile is not None and domain:
                 profile = profile._replace(nvlink_domain=domain)

@@ -71,6 +71,17 @@ PROFILES: dict[str, Profile] = {
 }
 
 
+class VersionError(ValueError):
+    """Text that names no version."""
+
+
+def read_te(text: str | None) -> str | None:
+    """TransformerEngine's version as it was given, or None where it was not."""
+    if text is not None and not text.removeprefix("v")[:1].isdigit():
+        raise VersionError(f"{text!r} is no version of TransformerEngine, such as 2.9")
+    return text
+
+
 def find_profile(name: str) -> Profile:
     """The profile of a GPU by its short name, in any case."""
     found = PROFILES.get(name.strip().lower().replace("_", "-"))

@@ -124,6 +124,10 @@ def test_verify_says_the_plan(preflight: Command) -> None:
         ({"num_heads": 60}, ["60", "8"]),
         ({"hidden_size": 8190}, ["8190"]),
         ({"tp": 0}, ["tp is 0"]),
+        ({"cp": 0}, ["cp is 0"]),
+        ({"micro_batch_size": 0}, ["micro_batch_size is 0"]),
+        ({"gpus_per_node": 0}, ["gpus_per_node is 0"]),
+        ({"nodes": 8}, ["16 nodes", "8"]),
         ({"num_query_groups": 12}, ["12", "8"]),
         ({"num_experts": 6, "ep": 4}, ["6", "4"]),
         ({"global_batch_size": 30}, ["30"]),
@@ -151,12 +155,45 @@ def test_the_api_lists_all_violations_with_their_numbers(changes: dict[str, int]
         {"gpu": "h100"},
         {"target": "0.15.3"},
         {"te": "2.9"},
+        {"nodes": 16},
     ],
     ids=str,
 )
 def test_the_api_returns_the_plan(more: dict[str, object]) -> None:
     plan = package.verify_megatron_topology(**PLAN, **more)  # type: ignore[arg-type]
     assert (plan.world_size, plan.layers_per_stage, plan.heads_per_rank) == (128, 20, 8)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tp": 3, "dp": 8, "pp": 1, "world_size": 24},
+        {"tp": 6, "dp": 4, "pp": 1, "world_size": 24},
+        {"tp": 2, "dp": 4, "pp": 1, "cp": 3, "world_size": 24},
+    ],
+    ids=str,
+)
+def test_what_the_plan_does_not_speak_of_is_no_reason_to_refuse_it(changes: dict[str, int]) -> None:
+    plan = {**PLAN, "hidden_size": 9216, "num_heads": 48, **changes}
+    assert package.verify_megatron_topology(**plan).world_size == 24
+
+
+@pytest.mark.parametrize("text", ["it's", "$HOME", "a b", "`id`"])
+def test_a_text_reaches_the_rules_as_it_is(text: str) -> None:
+    assert package.verify_megatron_topology(**PLAN, wandb_project=text).release  # type: ignore[arg-type]
+    with pytest.raises(TopologyError) as caught:
+        package.verify_megatron_topology(**PLAN, lr_decay_style=text)  # type: ignore[arg-type]
+    assert text in str(caught.value)
+
+
+def test_the_api_takes_each_setting_once() -> None:
+    with pytest.raises(TypeError, match="num_layers is given twice"):
+        package.verify_megatron_topology(**PLAN, num_layers=9)
+
+
+def test_the_api_refuses_a_version_that_is_none() -> None:
+    with pytest.raises(ValueError, match="no version of TransformerEngine"):
+        package.verify_megatron_topology(**PLAN, te="newest")  # type: ignore[arg-type]
 
 
 def test_the_api_refuses_unknown_settings() -> None:
