@@ -68,6 +68,10 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "step-tasks-ignored": ("each", "tasks", "nodes"),
     "launcher-on-one-node": ("option", "nodes", "launches"),
     "launcher-option-repeated": ("option", "first", "last"),
+    # Python: what is handed to a program
+    "string-without-shell": ("program",),
+    "number-in-command": ("value", "kind"),
+    "number-in-environment": ("name", "value", "kind"),
     # shell: what the layout of a script shows
     "orphaned-flags": ("flag", "count", "command"),
     "comment-in-command": ("flag", "count", "command"),

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 
 import libcst as cst
 
-from preflight.python import calls, expressions, modules, operators, patterns, texts
+from preflight.python import calls, expressions, modules, operators, patterns, slips, texts
 from preflight.python.objects import (
     Application,
     Bound,
@@ -328,11 +328,13 @@ def copy_environment(span: Span, frame: Frame) -> Mapping:
     return result
 
 
-def set_variable(name: Value, value: Value, span: Span, frame: Frame) -> None:
-    """`os.environ[name] = value`."""
+def set_variable(name: Value, value: Value, span: Span, frame: Frame, *, certain: bool = True) -> None:
+    """`os.environ[name] = value`; it is not `certain` where the variable may have a value already."""
     key = key_of(name)
     if not isinstance(key, str):
         return
+    if certain:
+        slips.notice_variable(key, value, span, frame)
     text = value.text if isinstance(value, String) else None
     if text is None:
         missing = value if isinstance(value, Missing) else None

@@ -433,7 +433,7 @@ def _environment(name: str, given: Arguments, node: cst.CSTNode, frame: Frame) -
     default = given.get("default", 1)
     if name == "setdefault" and default is not None:
         value = path.variable(variable, default, span, frame.tree.shown(node))
-        attributes.set_variable(index, value, span, frame)
+        attributes.set_variable(index, value, span, frame, certain=False)
         return value
     value = path.variable(variable, default, span, frame.tree.shown(node))
     if name == "pop":

@@ -13,7 +13,7 @@ from functools import lru_cache
 import libcst as cst
 
 from preflight.execution import Execution, Word
-from preflight.python import attributes, expressions, operators, texts
+from preflight.python import attributes, expressions, operators, slips, texts
 from preflight.python.objects import (
     Arguments,
     Element,
@@ -133,7 +133,11 @@ def _subprocess(given: Arguments, frame: Frame) -> None:
                 shell(first.value, given, frame)
             return
         shell(command, given, frame)
+    elif slips.notice_string(command, given, frame):
+        shell(command, given, frame)
     else:
+        slips.notice_words(command, frame)
+        slips.notice_variables(given.get("env"), given.span, frame)
         run_list(command, given, frame, given.get("env"))
 
 

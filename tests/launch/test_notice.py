@@ -91,7 +91,7 @@ def remarks_of(script: str, folder: Path | None = None) -> list[Remark]:
         ),
         pytest.param(
             HEADER
-            + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\nsrun -N2 --ntasks-per-node=8 python pretrain_gpt.py --num-layers 2",
+            + "export MASTER_ADDR=$SLURM_SUBMIT_HOST\nsrun -N2 --ntasks-per-node=8 python pretrain_gpt.py",
             ["submit-host-as-address"],
             id="the login node in the environment",
         ),
