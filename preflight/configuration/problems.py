@@ -273,7 +273,7 @@ class Writer:
             values = {"flag": fault.flag, "value": text}
             edits = (removal(word),) if truthy(text) and written(word) else ()
             return self.remark(kind, (word,), values, edits)
-        values = {"word": text, "flag": fault.flag, "count": len(extra)}
+        values = {"word": text if text.strip() else repr(text), "flag": fault.flag, "count": len(extra)}
         return self.remark(kind, extra, values | {"hint": hint_extra(fault)})
 
 

@@ -183,6 +183,7 @@ class _Reader:
             raise self.error(node, f"{name} takes {function.least} to {function.most} arguments")
         parts = [self.read(argument) for argument in node.args]
         result = result_type(function.result, [kind for _, kind in parts])
+        name = "dotted" if name == "str" and parts[0][1] == "version" else name
         return ("call", name, tuple([tree for tree, _ in parts])), result
 
     def each(self, name: str, node: ast.GeneratorExp) -> tuple[Tree, str]:

@@ -66,6 +66,7 @@ def evaluate(text: str, **values: object) -> object:
         ("divisors(a)", {"a": 12}, (1, 2, 3, 4, 6, 12)),
         ("ceil_div(a, b)", {"a": 7, "b": 2}, 4),
         ("te >= version('2.9')", {"te": (2, 10, 1)}, True),
+        ("str(te)", {"te": (2, 10, 1)}, "2.10.1"),
         ("-a + 2 ** 3", {"a": 3}, 5),
         ("a / b", {"a": 1, "b": 2}, 0.5),
     ],

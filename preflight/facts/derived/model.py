@@ -98,10 +98,17 @@ def _(at: Reader) -> Value:
     if groups and isinstance(heads, int):
         wanted["num_query_groups"] = heads // groups[0]
     return tuple(
-        f"--{name.replace('_', '-')} should be {value}"
+        f"--{name.replace('_', '-')} should {state_value(value)}"
         for name, value in wanted.items()
         if at(f"requested_{name}") != value
     )
+
+
+def state_value(value: object) -> str:
+    """What a flag should be for a value that the description has."""
+    if isinstance(value, bool) or value is None:
+        return "be given" if value else "not be given"
+    return f"be {value}"
 
 
 def _describe(at: Reader) -> dict[str, object]:
