@@ -60,6 +60,7 @@ def notice(launch: Launch) -> Launch:
         *notice_early(launch),
         *notice_steps(launch),
         *_notice_slots(launch),
+        *_notice_misplaced(launch),
         *notice_hidden_status(launch),
     )
     return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
@@ -201,6 +202,16 @@ def _notice_slots(launch: Launch) -> Iterable[Remark]:
     from preflight.launch.deepspeed import notice_slots
 
     return notice_slots(launch)
+
+
+def _notice_misplaced(launch: Launch) -> Iterable[Remark]:
+    """Options of a container that stand behind its image."""
+    for layer in launch.wrappers:
+        setting = layer.options.get("misplaced")
+        if setting is not None and setting.text is not None:
+            option = setting.text.display().partition("=")[0]
+            values = {"option": option, "container": layer.span.text}
+            yield Remark("container-option-behind-image", setting.span, values)
 
 
 def nearest_variable(name: str) -> str | None:

@@ -51,6 +51,8 @@ def peel_wrapper(command: Command, wrapper: Wrapper, context: Context) -> Peeled
         rest, changed = take_assignments(rest, inner.environment)
         inner = inner._replace(environment=changed)
     rest = skip_operands(rest, wrapper.operands)
+    if wrapper.kind in IMAGES and not parsed.open:
+        inner, rest = pass_over_options(inner, wrapper, rest)
     if wrapper.inner == "shell":
         return Peeled("text", inner._replace(directory=None), join_words(rest))
     if wrapper.inner == "script":
@@ -58,6 +60,33 @@ def peel_wrapper(command: Command, wrapper: Wrapper, context: Context) -> Peeled
     if wrapper.kind == "ray" and len(rest) == 1:
         return Peeled("text", inner, rest[0].text)
     return Peeled("command", inner._replace(words=complete_words(command, wrapper, parsed, rest)))
+
+
+IMAGES = frozenset({"docker", "apptainer"})
+"""Wrappers whose operand is an image; what follows it is the command."""
+
+
+def pass_over_options(
+    inner: Command, wrapper: Wrapper, rest: tuple[Word, ...]
+) -> tuple[Command, tuple[Word, ...]]:
+    """Options of a container that stand behind its image, where they are taken for the command."""
+    layer = inner.layers[-1]
+    if (
+        not rest
+        or rest[0].many
+        or not known_prefix(rest[0].text).startswith("-")
+        or "entrypoint" in layer.options
+    ):
+        return inner, rest
+    behind = parse_options(rest, wrapper.grammar, is_command)
+    if not behind.given or not behind.rest or not is_command(behind.rest[0]) or behind.open:
+        return inner, rest
+    first = behind.given[0]
+    if not all(given.known for given in behind.given):
+        return inner, rest
+    misplaced = Setting("misplaced", first.words[0].text, first.setting.span)
+    layer = layer._replace(options={**layer.options, "misplaced": misplaced})
+    return inner._replace(layers=(*inner.layers[:-1], layer)), behind.rest
 
 
 def find_inner(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...] | None:

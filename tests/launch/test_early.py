@@ -1,4 +1,4 @@
-"""Variables that are expanded before anything sets them, and step options that Slurm ignores."""
+"""Variables that are expanded before anything sets them, and options that stand where nothing reads them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,22 @@ HEADER = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n"
             set(),
             id="the variable is gone",
         ),
+        pytest.param(
+            "docker run --gpus all image -e A=1 torchrun a.py",
+            {"container-option-behind-image"},
+            id="behind an image",
+        ),
+        pytest.param(
+            "apptainer exec image.sif --nv torchrun a.py",
+            {"container-option-behind-image"},
+            id="behind a file",
+        ),
+        pytest.param("docker run --gpus all -e A=1 image torchrun a.py", set(), id="in front of an image"),
+        pytest.param("docker run $OPTIONS image -e A=1 torchrun a.py", set(), id="which word is the image"),
     ],
 )
 def test_remarks(script: str, kinds: set[str]) -> None:
     (launch,) = launches_of(script)
     told = {"scheduler-variable-early", "process-variable-early", "step-tasks-ignored"}
+    told.add("container-option-behind-image")
     assert {remark.kind for remark in launch.remarks} & told == kinds
