@@ -35,6 +35,8 @@ set_apart = later("preflight.shell.pieces", "set_apart")
 
 MAXIMUM_DEPTH = 8
 """How deep scripts inside scripts are followed."""
+MAXIMUM_WRAPPERS = 64
+"""How many wrappers are peeled off one command."""
 MAXIMUM_SCRIPTS = 64
 """How many of them, in one script."""
 MAXIMUM_TEXT = 80_000
@@ -130,7 +132,7 @@ class _Search:
 
     def peel(self, command: Command) -> Iterator[Launch]:
         """Peel wrappers until a launch, a script inside, or something else is left."""
-        for _ in range(64):
+        for _ in range(MAXIMUM_WRAPPERS):
             if not command.words:
                 return
             name = base_name(command.words[0])

@@ -116,8 +116,11 @@ def job_request(command: Command) -> Request:
 def step_request(command: Command) -> Request | None:
     """What the innermost srun was asked for, on top of the job; None without srun."""
     layer = next((layer for layer in reversed(command.layers) if layer.kind == "srun"), None)
-    if layer is None:
-        return None
+    return request_step(layer, command) if layer is not None else None
+
+
+def request_step(layer: Layer, command: Command) -> Request:
+    """What one srun was asked for, on top of the job."""
     return complete_request(overlay(job_request(command), read_request(layer.options)))
 
 
@@ -346,8 +349,7 @@ def _plain(start: Start, command: Command, context: Context) -> tuple[str, Numbe
         return "ray", (workers, workers, workers), {}
     for layer in reversed(command.layers):
         if layer.kind == "srun":
-            step = complete_request(overlay(job_request(command), read_request(layer.options)))
-            return "srun", _from_step(step, layer), dict(layer.options)
+            return "srun", _from_step(request_step(layer, command), layer), dict(layer.options)
         if layer.kind == "mpirun":
             return "mpirun", _from_mpi(layer, command, context), dict(layer.options)
         if layer.kind == "ray":
@@ -380,8 +382,7 @@ def _from_mpi(layer: Layer, command: Command, context: Context) -> Numbers:
     unset = Number(None, "launcher", layer.span, Unknown("scheduler", "mpirun"))
     world = from_setting(layer.options.get("np"), ABSENT)
     each = from_setting(layer.options.get("ppn"), ABSENT)
-    hosts = layer.options.get("hosts") or layer.options.get("hosts".rstrip("s"))
-    nodes, slots = _count_hosts(hosts)
+    nodes, slots = _count_hosts(layer.options.get("hosts"))
     if nodes == ABSENT and "hostfile" in layer.options:
         found = _read_hosts(layer.options["hostfile"], command, context)
         if found is not None:
