@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from preflight.execution import Related, Remark, Word
-from preflight.launch.directives import remark_commented, remark_spelling
+from preflight.later import later
 from preflight.launch.model import Header, Setting
 from preflight.launch.options import Given, Grammar, declare, parse_options
 from preflight.launch.synopses.schedulers import SBATCH
@@ -19,6 +19,9 @@ from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Source, Span
 from preflight.values import Piece, Text
+
+remark_commented = later("preflight.launch.directives", "remark_commented")
+remark_spelling = later("preflight.launch.directives", "remark_spelling")
 
 DIRECTIVE = pattern(rb"^#(SBATCH|PBS|BSUB)\b[ \t]*", re.MULTILINE)
 KINDS = {b"SBATCH": "slurm", b"PBS": "pbs", b"BSUB": "lsf"}

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from preflight.execution import Related, Remark
+from preflight.later import later
 from preflight.launch.addresses import notice_addresses
 from preflight.launch.early import notice_early
 from preflight.launch.model import Launch, Layer
 from preflight.launch.pipes import notice_hidden_status
 from preflight.launch.scheduler import SLURM_VARIABLES
-from preflight.launch.steps import notice_steps
 from preflight.source import Span
 from preflight.values import Text
+
+notice_steps = later("preflight.launch.steps", "notice_steps")
 
 TELLING_PREFIXES = (
     "NCCL_",
@@ -58,7 +60,7 @@ def notice(launch: Launch) -> Launch:
         *notice_addresses(launch),
         *_notice_unset(launch),
         *notice_early(launch),
-        *notice_steps(launch),
+        *(notice_steps(launch) if launch.header is not None else ()),
         *_notice_slots(launch),
         *_notice_misplaced(launch),
         *notice_hidden_status(launch),

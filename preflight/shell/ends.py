@@ -41,16 +41,18 @@ class Ends:
             raise UnreadableError("a single quote is not closed", at - 1)
         return stop + 1
 
-    def close_ansi(self, at: int, end: int) -> int:
+    def close_escaped(self, at: int, end: int, mark: bytes) -> int:
+        """The end of `$'...'` or of backquotes, behind `mark`: a backslash takes the next byte along."""
         data, start = self.data, at
         while at < end:
             if data[at] == 0x5C:
                 at += 2
-            elif data[at] == 0x27:
+            elif data[at] == mark[0]:
                 return at + 1
             else:
                 at += 1
-        raise UnreadableError("a single quote is not closed", start - 2)
+        what = "a single quote" if mark == b"'" else "a backquote"
+        raise UnreadableError(f"{what} is not closed", start - (2 if mark == b"'" else 1))
 
     def close_double(self, at: int, end: int) -> int:
         data, start = self.data, at
@@ -65,22 +67,11 @@ class Ends:
             at = at + 2 if character == 0x5C else self.skip_expansion(at, end, True)
         raise UnreadableError("a double quote is not closed", start - 1)
 
-    def close_backquote(self, at: int, end: int) -> int:
-        data, start = self.data, at
-        while at < end:
-            if data[at] == 0x5C:
-                at += 2
-            elif data[at] == 0x60:
-                return at + 1
-            else:
-                at += 1
-        raise UnreadableError("a backquote is not closed", start - 1)
-
     def skip_expansion(self, at: int, end: int, quoted: bool) -> int:
         """The end of what begins with `$` or a backquote at `at`."""
         data = self.data
         if data[at] == 0x60:
-            return self.close_backquote(at + 1, end)
+            return self.close_escaped(at + 1, end, b"`")
         follower = data[at + 1 : at + 2]
         if follower == b"(":
             if data[at + 2 : at + 3] == b"(":
@@ -188,7 +179,7 @@ class Ends:
         if character == 0x22:
             return self.close_double(at + 1, end)
         if character == 0x24 and self.data[at + 1 : at + 2] == b"'" and single:
-            return self.close_ansi(at + 2, end)
+            return self.close_escaped(at + 2, end, b"'")
         if character in b"$`":
             return self.skip_expansion(at, end, False)
         return at + 1

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from preflight.execution import Related, Remark
 from preflight.patterns import pattern
+from preflight.shell.lexer import DECLARATIONS
 from preflight.shell.parts import Assignment, Literal, Parameter, Simple, Substitution, Token
 from preflight.shell.statements import (
     Background,
@@ -44,7 +45,6 @@ _SUMS = pattern(rb"(?:\$\(|`)\s*[\w${}]+\s*[*+%/-]\s*[\w${}]+\s*(?:[*+%/-]|[)`])
 _SUM = pattern(r"[\w${}]+(?:\s*[*+%/-]\s*[\w${}]+)+")
 _OPERAND = pattern(r"\d+\s*[*+%/-]|[\w${}]+[*%+]")
 """The first word of a sum, where it can be no command's name."""
-_DECLARING = ("export", "declare", "readonly", "local", "typeset")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
 MAXIMUM_DEPTH = 60
 
@@ -261,7 +261,7 @@ def _slips(syntax: Syntax, command: Simple, out: list[Remark]) -> None:
     if not arguments or len(arguments) < len(command.arguments):
         return
     source = syntax.source
-    declared = arguments[0].plain in _DECLARING and len(arguments) > 2
+    declared = arguments[0].plain in DECLARATIONS and len(arguments) > 2
     arguments = arguments[1:] if declared else arguments
     first = arguments[0]
     name = meant = ""

@@ -162,7 +162,7 @@ class Lexer(Ends):
             )
             return at + 1 + width
         if character == 0x24 and data[at + 1 : at + 2] == b"'":
-            stop = self.close_ansi(at + 2, end)
+            stop = self.close_escaped(at + 2, end, b"'")
             text = unescape(data[at + 2 : stop - 1].decode("utf-8", "surrogateescape"))
             out.append(Open(at, stop))
             if text:
@@ -219,7 +219,7 @@ class Lexer(Ends):
         """Read what begins with `$` or a backquote."""
         data = self.data
         if data[at] == 0x60:
-            stop = self.close_backquote(at + 1, end)
+            stop = self.close_escaped(at + 1, end, b"`")
             out.append(Substitution(at, stop, quoted, "`", (at + 1, stop - 1)))
             return stop
         follower = data[at + 1 : at + 2] if at + 1 < end else b""

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from preflight.cli.options import FORMATS
+
 from .conftest import BAD, GOOD, Command
 
 AT = ("--target", "core_v0.19.0")
@@ -69,7 +71,7 @@ def test_exit_status(scripts: Path, preflight: Command, words: list[str], status
         assert done.err.startswith(("preflight check: ", "error: "))
 
 
-@pytest.mark.parametrize("form", ["json", "sarif", "github", "gitlab", "junit", "concise", "text"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_no_format_changes_the_status_and_machine_formats_are_alone_on_stdout(
     scripts: Path, preflight: Command, form: str
 ) -> None:
@@ -289,7 +291,7 @@ def test_secrets_are_masked_in_every_format(scripts: Path, preflight: Command) -
         "many", "abcdef123456"
     )
     Path("bad.sh").write_text(text)
-    for form in ("text", "concise", "json", "sarif", "github", "gitlab", "junit"):
+    for form in FORMATS:
         done = preflight("check", "bad.sh", "--output", form)
         assert done.status == 1
         assert "abcdef123456" not in done.out + done.err, form

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from preflight.cli.check import make_sheet
 from preflight.cli.discover import Found
+from preflight.cli.options import FORMATS
 from preflight.cli.output import render, with_secrets
 from preflight.cli.session import Session
 
@@ -129,7 +130,6 @@ PYTHON = [
     "'''",
     "%s' % x",
 ]
-FORMS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def check(session: Session, path: Path, data: bytes) -> None:
     file = session.check_file(Found(str(path), "named", True))
     assert file.error is None or "internal error" not in file.error, (data, file.error)
     outcome = with_secrets(session.conclude([file]))
-    for form in FORMS:
+    for form in FORMATS:
         assert isinstance(render(outcome, form, "note", session.options, None), str)
 
 

@@ -16,7 +16,7 @@ from tests.configuration.launches import make_launch
 
 ROWS = Path(__file__).parents[2] / "fixtures" / "oracle"
 RELEASES = ("0.12.0", "0.15.3", "0.17.1", "0.19.0")
-MILD = {"repeated-flag", "unchecked-flags", "always-true"}
+MILD = {"repeated-flag", "unchecked-flags"}
 ELSEWHERE = ("yaml_arguments.py", "arguments.py:parse_args")
 """Refusals inside `parse_args` that do not come from the flags: a YAML file that is absent, a missing package."""
 
