@@ -79,6 +79,7 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "blank-after-backslash": ("next", "comment"),
     "unquoted-parenthesis": ("flag", "value"),
     "arithmetic-slip": ("name", "meant"),
+    "fraction-in-arithmetic": ("sum", "number"),
     "assignment-slip": ("name", "meant"),
     "carriage-return": ("count", "lines"),
     "element-falls-apart": ("name", "value", "count"),

@@ -2,8 +2,8 @@
 
 In: the options of a header as they stand, and the text in front of the first command.  Out: remarks about a long
 option with one dash (`-nodes=2` is `-n` with the value `odes=2`), a short one with an equals sign (`-N=2` asks for `=2`
-nodes), and nodes that only a comment asks for (`# SBATCH --nodes=4`).  It refuses to guess: what sbatch may take is no
-slip.
+nodes), and nodes that only a comment asks for (`# SBATCH --nodes=4`, `#sbatch`).  It refuses to guess: what sbatch may
+take is no slip.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from preflight.source import Source, Span
 _ONE_DASH = pattern(r"-([bcgjmnprt][a-z]+(?:-[a-z]+)*)(?:=.*)?")
 """What begins with a letter that sbatch does not know, or whose value it checks."""
 _EQUALS = pattern(r"(-[Nntcpw])=(.+)")
-_COMMENTED = pattern(rb"^#[ \t]+SBATCH[ \t]+(?:--nodes[= \t]|-N[ \t]*)[ \t]*(\d+)[ \t]*(?:#.*)?\r?$")
+_COMMENTED = pattern(
+    rb"^#(?:[ \t]+SBATCH|[ \t]*(?i:sbatch)(?<!#SBATCH))[ \t]+(?:--nodes[= \t]|-N[ \t]*)[ \t]*(\d+)[ \t]*(?:#.*)?\r?$"
+)
 
 
 def remark_spelling(component: list[Given]) -> Iterable[Remark]:

@@ -48,6 +48,7 @@ slurm_ntasks | int | tasks | tasks asked of the scheduler
 slurm_ntasks_per_node | int | tasks | tasks per node asked of the scheduler
 slurm_gpus_per_node | int | GPUs | GPUs per node asked of the scheduler
 slurm_gpus_per_task | int | GPUs | GPUs per task asked of the scheduler
+slurm_gpus | int | GPUs | GPUs of the whole job asked of the scheduler
 slurm_cpus_per_task | int | CPUs | CPUs per task asked of the scheduler
 slurm_exclusive | bool | - | whether whole nodes are asked for
 step_nodes | int | nodes | nodes on which srun runs the launcher
@@ -262,6 +263,7 @@ def _read_scheduler(launch: Launch) -> Mapping[str, Reading]:
         "slurm_ntasks_per_node": from_number(job.tasks_per_node),
         "slurm_gpus_per_node": from_number(job.gpus_per_node),
         "slurm_gpus_per_task": from_number(job.gpus_per_task),
+        "slurm_gpus": from_number(job.gpus),
         "slurm_cpus_per_task": from_number(job.cpus_per_task),
         "slurm_exclusive": Reading(job.exclusive, "scheduler"),
         "step_nodes": from_number(step.nodes),

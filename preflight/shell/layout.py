@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from preflight.execution import Related, Remark
 from preflight.patterns import pattern
 from preflight.shell.lexer import DECLARATIONS
-from preflight.shell.parts import Assignment, Literal, Parameter, Simple, Substitution, Token
+from preflight.shell.parts import Arithmetic, Assignment, Literal, Parameter, Simple, Substitution, Token
 from preflight.shell.statements import (
     Background,
     Both,
@@ -45,6 +45,8 @@ _SUMS = pattern(rb"(?:\$\(|`)\s*[\w${}]+\s*[*+%/-]\s*[\w${}]+\s*(?:[*+%/-]|[)`])
 _SUM = pattern(r"[\w${}]+(?:\s*[*+%/-]\s*[\w${}]+)+")
 _OPERAND = pattern(r"\d+\s*[*+%/-]|[\w${}]+[*%+]")
 """The first word of a sum, where it can be no command's name."""
+_FRACTIONS = pattern(rb"\$\(\([^\n]*?(?<![\w.])\d*\.\d")
+_FRACTION = pattern(r"(?<![\w.$}])\d*\.\d+(?![\w.])")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
 MAXIMUM_DEPTH = 60
 
@@ -66,10 +68,11 @@ def find_layout(syntax: Syntax) -> list[Remark]:
                 _slips(syntax, command, out)
                 _placeholders(syntax, command, out)
             previous = statement
-    if _BLANK_BEHIND.search(data) or _SUMS.search(data):
+    if _BLANK_BEHIND.search(data) or _SUMS.search(data) or _FRACTIONS.search(data):
         for token in tokens(syntax.block(0, len(data)), 0):
             _blank(syntax, token, out)
             _arithmetic(syntax, token, out)
+            _fraction(syntax, token, out)
     return out
 
 
@@ -227,6 +230,18 @@ def _arithmetic(syntax: Syntax, token: Token, out: list[Remark]) -> None:
             out.append(
                 Remark("arithmetic-slip", span, {"name": inside, "meant": meant}, (), ((span, meant),))
             )
+
+
+def _fraction(syntax: Syntax, token: Token, out: list[Remark]) -> None:
+    """`$((ITERS * 0.1))`: bash computes with whole numbers only, and gives the command up."""
+    for part in token.parts:
+        if not isinstance(part, Arithmetic):
+            continue
+        inside = syntax.source.span(*part.inside).text.strip()
+        found = _FRACTION.search(inside)
+        if found is not None and not set(inside) & set("`\"'") and "$(" not in inside:
+            span = syntax.source.span(part.start, part.end)
+            out.append(Remark("fraction-in-arithmetic", span, {"sum": inside, "number": found.group()}))
 
 
 def _parenthesis(syntax: Syntax, broken: Broken, out: list[Remark]) -> None:

@@ -65,6 +65,7 @@ def test_directives_of_slurm(lines: str, expected: dict[str, str | None]) -> Non
         pytest.param("#!/bin/bash\n#SBATCH -J=name\n", [], id="an equals sign that does no harm"),
         pytest.param("#!/bin/bash\n# SBATCH -N 4\n#SBATCH -n 1\n", ["header-commented"], id="comment first"),
         pytest.param("#!/bin/bash\n#SBATCH -n 1\n# SBATCH --nodes=4\n", ["header-commented"], id="comment"),
+        pytest.param("#!/bin/bash\n#sbatch -N 4\n#SBATCH -n 1\n", ["header-commented"], id="small letters"),
         pytest.param("#!/bin/bash\n#SBATCH -n 1\nls\n# SBATCH --nodes=4\n", [], id="comment too late"),
         pytest.param("#!/bin/bash\n#SBATCH -n 1\n## SBATCH -N 4\n#SBATCH -N 2\n", [], id="left out"),
         pytest.param("#!/bin/bash\n#SBATCH -N 1\n#SBATCH hetjob\n#SBATCH -N 2\n", [], id="two components"),
