@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from preflight.diagnostics import Diagnostic, Undecided
-from preflight.engine.releases import holds, parse_release
+from preflight.engine.releases import holds
 from preflight.engine.rule import Rule, RuleSet
 from preflight.record import NamedTuple
+from preflight.targets.releases import parse_release
 
 BASE = (
     "BASE=(--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "

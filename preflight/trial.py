@@ -21,7 +21,7 @@ from preflight.node.record import RecordError
 from preflight.outcome import FileOutcome
 from preflight.ruling import check_source
 from preflight.source import Source
-from preflight.targets.choose import UnknownTargetError
+from preflight.targets.choose import TargetError
 
 
 def try_rules(
@@ -42,7 +42,7 @@ class TrialError(ValueError):
     """Why an example cannot be tried."""
 
 
-UNTRIED = (TrialError, ProfileError, VersionError, RecordError, UnknownTargetError)
+UNTRIED = (TrialError, ProfileError, VersionError, RecordError, TargetError)
 
 
 def check_example(rules: RuleSet, example: Example) -> Answer:

@@ -62,11 +62,11 @@ class Session:
             raise MisuseError(f"--root: {root} is no folder")
         if options.target:
             from preflight.source import Files
-            from preflight.targets.choose import UnknownTargetError, choose_named
+            from preflight.targets.choose import TargetError, choose_named
 
             try:
                 choose_named(options.target, Files(os.getcwd(), (root or find_root(os.getcwd()),)))
-            except UnknownTargetError as error:
+            except TargetError as error:
                 raise MisuseError(str(error)) from None
 
     # -- settings ----------------------------------------------------------------------------------------------
@@ -286,9 +286,9 @@ class Deferred:
 def is_users(error: Exception) -> bool:
     """Whether an exception is about the invocation, not about a file."""
     from preflight.settings import SettingsError
-    from preflight.targets.choose import UnknownTargetError
+    from preflight.targets.choose import TargetError
 
-    return isinstance(error, MisuseError | SettingsError | UnknownTargetError)
+    return isinstance(error, MisuseError | SettingsError | TargetError)
 
 
 def accept_baseline(outcome: Outcome, path: str) -> Outcome:

@@ -13,8 +13,8 @@ from preflight.chain import find_root
 from preflight.cli import options as shared
 from preflight.cli.sheet import Sheet
 from preflight.targets.added import add_target, list_added
-from preflight.targets.checkout import UnreadableError
 from preflight.targets.releases import NEWEST, RELEASES, TE_VERSIONS
+from preflight.targets.version import TargetError, UnreadableError
 
 
 def make_sheet() -> Sheet:
@@ -47,9 +47,9 @@ def run(words: list[str]) -> int:
         return 2
     try:
         path, table = add_target(options.path, root, name=options.name, based_on=options.based_on)
-    except UnreadableError as error:
+    except (TargetError, UnreadableError) as error:
         print(f"preflight targets: {error}", file=sys.stderr)
-        return 3
+        return 2 if isinstance(error, TargetError) else 3
     print(f"{os.path.relpath(path)}: {len(table.options)} options, rules of {table.release}")
     print(f'use it with --target {table.name}, or target = "{table.name}" in preflight.toml')
     return 0

@@ -1,6 +1,6 @@
 """Ranges of Megatron releases, as rules write them.
 
-In: `>=0.8,<0.16` and a release's name (`core_v0.15.3`, `core_r0.8.0`, `main`).  Out: whether it holds.  A version
+In: `>=0.8,<0.16`, and the numbers of a release (`parse_release` of `targets`).  Out: whether it holds.  A version
 with fewer numbers stands for its first patch (`<0.16` holds for 0.15.3, `<=0.15` does not); `==0.15` holds for every
 patch of it.  `main` is above all numbers.
 """
@@ -14,15 +14,7 @@ from preflight.patterns import pattern
 Version = tuple[int, ...]
 Range = tuple[tuple[str, Version], ...]
 
-MAIN: Version = (9999,)
 _TERM = pattern(r"^(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)$")
-_NUMBER = pattern(r"\d+(?:\.\d+)*")
-
-
-def parse_release(name: str) -> Version:
-    """The numbers of a release's name; the empty tuple is never returned: what has no number is `main`."""
-    found = _NUMBER.search(name)
-    return tuple(int(part) for part in found[0].split(".")) if found else MAIN
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from preflight.diagnostics import Diagnostic, Fix, Label, Undecided
 from preflight.engine.conditions import Names
 from preflight.engine.evaluate import ABSENT, UNKNOWN, Evaluation, Mark, RuleError
-from preflight.engine.releases import parse_release
 from preflight.engine.rule import Form, Prose, Rule, RuleSet
 from preflight.engine.template import Template, render
 from preflight.engine.tree import list_names
@@ -20,7 +19,7 @@ from preflight.execution import Remark
 from preflight.facts.model import Blocker, Fact
 from preflight.record import NamedTuple
 from preflight.source import Span
-from preflight.targets.releases import RELEASES
+from preflight.targets.releases import RELEASES, parse_release
 from preflight.values import Unknown
 
 TYPE_CHECKING = False

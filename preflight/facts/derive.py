@@ -16,10 +16,11 @@ from preflight.facts.adjust import ADJUSTMENTS
 from preflight.facts.derived import DERIVATIONS
 from preflight.facts.model import Blocker, Evidence, Fact, Places
 from preflight.facts.origins import describe_bound, describe_environment
-from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version, parse_version
+from preflight.facts.steps import KEEP, AbsentError, Keep, MissingError, Step, Version
 from preflight.facts.surroundings import Surroundings
 from preflight.facts.world import SOURCES
 from preflight.record import NamedTuple
+from preflight.targets.releases import parse_release
 from preflight.values import Unknown
 
 NOTHING_SAID = Surroundings()
@@ -68,7 +69,7 @@ class Facts(Mapping[str, Fact]):
         self.configuration = configuration
         self.surroundings = surroundings
         self.given = given
-        self.release = parse_version(configuration.release)
+        self.release = parse_release(configuration.release)
         self.steps, self.readers = order_steps(self.release)
         self._final: dict[str, Fact] = {}
         self._first: dict[str, Fact] = {}

@@ -6,20 +6,18 @@ formula asks for one.  A formula that asks for an unknown fact ends there: its f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from preflight.configuration.model import Value
 from preflight.facts.model import Blocker, Fact
 from preflight.record import NamedTuple
+from preflight.targets.releases import MAIN, parse_release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
 Version = tuple[int, ...]
-
-MAIN: Final[Version] = (9999,)
 
 
 class Keep:
@@ -95,14 +93,8 @@ class Steps:
         """Declare the function below as a step."""
 
         def declare(formula: Formula) -> Formula:
-            end = (*MAIN, 1) if before is None else parse_version(before)
-            self.entries.append(Step(name, writes, formula, parse_version(since), end))
+            end = (*MAIN, 1) if before is None else parse_release(before)
+            self.entries.append(Step(name, writes, formula, parse_release(since), end))
             return formula
 
         return declare
-
-
-def parse_version(text: str) -> Version:
-    """The numbers of a release's name; `main` is above all."""
-    found = re.search(r"\d+(?:\.\d+)*", text)
-    return tuple(int(part) for part in found[0].split(".")) if found else MAIN

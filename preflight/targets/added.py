@@ -11,12 +11,14 @@ import os
 import re
 from collections.abc import Iterator
 
+from preflight.patterns import pattern
 from preflight.source import Files, Refusal
 from preflight.targets.releases import RELEASES, find_release, nearest_release, parse_version
 from preflight.targets.table import Table, build_table, dump_table
-from preflight.targets.version import UnreadableError, read_version
+from preflight.targets.version import TargetError, UnreadableError, read_version
 
 FOLDER = os.path.join(".preflight", "targets")
+NAME = pattern(r"\w[\w.-]*")
 
 
 def add_target(
@@ -34,17 +36,19 @@ def add_target(
     version = read_version(folder, Files(folder, (folder,)))
     release = based_on and find_release(based_on)
     if based_on and release is None:
-        raise UnreadableError(f"no release named {based_on!r}; there are {', '.join(RELEASES)}")
+        raise TargetError(f"no release named {based_on!r}; there are {', '.join(RELEASES)}")
     if release is None:
         numbers = parse_version(version) if version else None
         if numbers is None:
             raise UnreadableError(
-                f"{checkout} does not say its version (megatron/core/package_info.py); say which release it is based on"
+                f"{checkout} does not say its version (megatron/core/package_info.py); give --based-on RELEASE"
             )
         release = nearest_release(numbers)[0]
     chosen = name or make_name(folder)
+    if not NAME.fullmatch(chosen):
+        raise TargetError(f"--name {chosen!r}: a target's name has letters, digits, '.', '_' and '-' only")
     if find_release(chosen) is not None or chosen.lower() == "all":
-        raise UnreadableError(f"{chosen!r} is the name of a release; give the target another with --name")
+        raise TargetError(f"{chosen!r} is the name of a release; give the target another with --name")
     table = read_checkout(folder, release=release, name=chosen)
     path = os.path.join(root, FOLDER, f"{chosen}.json")
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -63,7 +67,7 @@ def find_added(text: str, files: Files | None) -> Table | None:
     if files is None:
         return None
     paths = [text] if text.endswith(".json") else []
-    if re.fullmatch(r"[\w.-]+", text):
+    if NAME.fullmatch(text):
         paths += [
             os.path.join(folder, FOLDER, f"{text}.json") for folder in (*files.folders, files.directory)
         ]
@@ -76,9 +80,7 @@ def find_added(text: str, files: Files | None) -> Table | None:
         try:
             return build_table(json.loads(source.data))
         except (ValueError, KeyError, TypeError, LookupError, AttributeError):
-            raise UnreadableError(
-                f"{path} is no flag table; write it anew with preflight targets add"
-            ) from None
+            raise TargetError(f"{path} is no flag table; write it anew with preflight targets add") from None
     return None
 
 

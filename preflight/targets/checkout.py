@@ -20,7 +20,7 @@ from preflight.targets.modules import Module, Modules
 from preflight.targets.objects import Function, Parser
 from preflight.targets.program import read_program
 from preflight.targets.table import SUPPRESS, Option, Program, Table
-from preflight.targets.version import UnreadableError as UnreadableError
+from preflight.targets.version import UnreadableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

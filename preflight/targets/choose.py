@@ -17,13 +17,17 @@ from preflight.targets.explain import find_checkout
 from preflight.targets.history import list_releases
 from preflight.targets.naming import find_naming
 from preflight.targets.origin import find_origin, list_flags
-from preflight.targets.releases import NEWEST, RELEASES, find_release, nearest_release, parse_version
+from preflight.targets.releases import (
+    NEWEST,
+    RELEASES,
+    find_release,
+    nearest_release,
+    parse_release,
+    parse_version,
+)
 from preflight.targets.table import Table, load_table
+from preflight.targets.version import TargetError as TargetError
 from preflight.targets.version import is_early, read_version
-
-
-class UnknownTargetError(ValueError):
-    """No release or added target has this name."""
 
 
 class Choice(NamedTuple):
@@ -114,13 +118,13 @@ def choose_named(text: str, files: Files | None = None) -> Choice:
     release = find_release(text)
     if release is None:
         version = parse_version(text)
-        if version is not None and len(version) >= 2 and version > (0, 19):
+        if version is not None and len(version) >= 2 and version > parse_release(NEWEST):
             note = f"{text} is newer than the flag tables; taken as main"
             return Choice((load_table("main"),), False, note)
         import difflib
 
         near = difflib.get_close_matches(text, [*RELEASES, "all"], 3, 0.3)
-        raise UnknownTargetError(
+        raise TargetError(
             f"no target named {text!r}; there are {', '.join(RELEASES)}, all"
             + (f"; nearest: {', '.join(near)}" if near else "")
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from preflight.launch.model import Launch
 from preflight.patterns import pattern as lazy_pattern
-from preflight.targets.releases import RELEASES, find_release, release_version
+from preflight.targets.releases import RELEASES, find_release, parse_release
 
 BRANCHED = {
     4: 240130,
@@ -59,7 +59,7 @@ def list_paths(launch: Launch) -> Iterator[str]:
 def find_dated(date: int) -> str:
     """The release whose branch was cut nearest to a day (yymmdd)."""
     nearest = min(BRANCHED, key=lambda minor: (abs(days(BRANCHED[minor]) - days(date)), -minor))
-    return next((name for name in RELEASES if release_version(name)[:2] == (0, nearest)), RELEASES[0])
+    return next((name for name in RELEASES if parse_release(name)[:2] == (0, nearest)), RELEASES[0])
 
 
 def days(date: int) -> int:

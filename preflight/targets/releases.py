@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from preflight.patterns import pattern
+
 RELEASES = (
     "core_v0.5.0",
     "core_v0.6.0",
@@ -43,6 +45,9 @@ TE_VERSIONS = {
 
 UNPINNED_TE = "2.8.0"
 
+MAIN = (9999,)
+_NUMBERS = pattern(r"\d+(?:\.\d+)*")
+
 
 def parse_version(text: str) -> tuple[int, ...] | None:
     """The numbers of `0.15.3`, `core_v0.15.3`, `v0.15` or `core_r0.8.0`; None for other names."""
@@ -52,9 +57,10 @@ def parse_version(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in match.group(1).split(".")) if match else None
 
 
-def release_version(release: str) -> tuple[int, ...]:
-    """The version of a release for comparing; `main` is above all numbers."""
-    return parse_version(release) or (999, 0, 0)
+def parse_release(name: str) -> tuple[int, ...]:
+    """The numbers in a release's name, for comparing; one without any is `main`, above all numbers."""
+    found = _NUMBERS.search(name)
+    return tuple(int(part) for part in found[0].split(".")) if found else MAIN
 
 
 def find_release(text: str) -> str | None:
@@ -70,7 +76,7 @@ def find_release(text: str) -> str | None:
     version = parse_version(text)
     if version is None or len(version) < 2:
         return None
-    return next((name for name in reversed(RELEASES[:-1]) if release_version(name)[:2] == version[:2]), None)
+    return next((name for name in reversed(RELEASES[:-1]) if parse_release(name)[:2] == version[:2]), None)
 
 
 def nearest_release(version: tuple[int, ...]) -> tuple[str, bool]:
@@ -79,7 +85,7 @@ def nearest_release(version: tuple[int, ...]) -> tuple[str, bool]:
     A version newer than all tables is taken as `main`; one between or below them as the next newer.
     """
     for name in RELEASES[:-1]:
-        known = release_version(name)[:2]
+        known = parse_release(name)[:2]
         if known >= version[:2]:
             return name, known == version[:2]
     return "main", False

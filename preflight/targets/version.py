@@ -11,6 +11,10 @@ import re
 from preflight.source import Files, Refusal
 
 
+class TargetError(ValueError):
+    """A name that stands for no target, or for none that can be used."""
+
+
 class UnreadableError(Exception):
     """A folder or file holds no command line that can be read; the message says what was looked for."""
 

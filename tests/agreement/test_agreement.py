@@ -11,10 +11,10 @@ import pytest
 
 from preflight.configuration.model import Configuration
 from preflight.diagnostics import Diagnostic
-from preflight.engine.releases import parse_release
 from preflight.engine.run import Subject, find_form, run_fact_rule
 from preflight.facts.derive import derive_facts
 from preflight.facts.surroundings import Profile, Surroundings
+from preflight.targets.releases import parse_release
 from preflight.values import Unknown
 from tests.agreement.effective import compare_effective
 from tests.agreement.rows import RELEASES, Row, answer_row, read_rows, shipped_rules

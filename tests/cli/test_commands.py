@@ -288,6 +288,42 @@ def test_files(scripts: Path, preflight: Command) -> None:
     assert "good.sh: 1 launch (ends in .sh)" in preflight("files", ".").out
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+@pytest.mark.parametrize("how", ["option", "config"])
+def test_a_table_that_cannot_be_used_is_the_users_fault(
+    scripts: Path, preflight: Command, text: str, how: str
+) -> None:
+    folder = Path(".preflight/targets")
+    folder.mkdir(parents=True)
+    (folder / "ours.json").write_text(text)
+    if how == "config":
+        Path("preflight.toml").write_text('target = "ours"\n')
+    for command in ("check", "trace"):
+        done = preflight(command, "good.sh", *(("--target", "ours") if how == "option" else ()))
+        assert done.status == 2 and done.out == ""
+        assert "ours.json is no flag table" in done.err and "internal" not in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--name", "a/b"], ["--name", "../../up"], ["--name", "main"], ["--based-on", "abacus"]],
+    ids=" ".join,
+)
+def test_a_target_with_an_impossible_name_is_misuse(
+    scripts: Path, preflight: Command, words: list[str]
+) -> None:
+    core = Path("fork/megatron/core")
+    core.mkdir(parents=True)
+    (core / "package_info.py").write_text("MAJOR = 0\nMINOR = 15\nPATCH = 3\n")
+    (Path("fork/megatron") / "arguments.py").write_text(
+        "import argparse\ndef parse_args():\n    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--num-layers', type=int)\n    return parser.parse_args()\n"
+    )
+    assert preflight("targets", "add", "fork", *words).status == 2
+    assert not Path(".preflight").exists()
+    assert preflight("targets", "add", "fork", "--name", "ours").status == 0
+
+
 def test_targets(scripts: Path, preflight: Command) -> None:
     assert "core_v0.19.0" in preflight("targets").out
     assert preflight("targets", "add").status == 2

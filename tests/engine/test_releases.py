@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight.engine.releases import holds, parse_range, parse_release
+from preflight.engine.releases import holds, parse_range
+from preflight.targets.releases import parse_release
 
 
 @pytest.mark.parametrize(

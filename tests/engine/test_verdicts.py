@@ -11,13 +11,13 @@ import pytest
 from preflight.chain import Request, resolve
 from preflight.cli.session import shipped_rules
 from preflight.diagnostics import Diagnostic
-from preflight.engine.releases import parse_release
 from preflight.engine.run import Outcome, Subject, run_rules
 from preflight.engine.verdicts import FAILS, MAXIMUM_KEPT, Selection, Verdicts, select_rules
 from preflight.facts.derive import Facts
 from preflight.facts.model import Fact
 from preflight.facts.surroundings import Surroundings
 from preflight.source import Source
+from preflight.targets.releases import parse_release
 
 LAUNCH = """#!/bin/bash
 export CUDA_DEVICE_MAX_CONNECTIONS=1

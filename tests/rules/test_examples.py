@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from preflight.engine.load import load_rules
-from preflight.engine.releases import holds, parse_release
+from preflight.engine.releases import holds
 from preflight.engine.rule import RuleSet
 from preflight.engine.shipped import CHECKOUT_RULES
 from preflight.facts.catalogue import fact_types
-from preflight.targets.releases import RELEASES
+from preflight.targets.releases import RELEASES, parse_release
 from preflight.trial import try_rules
 
 FOLDER = Path(CHECKOUT_RULES)

@@ -11,7 +11,7 @@ from preflight.source import Files
 from preflight.targets.added import add_target, find_added, list_added
 from preflight.targets.checkout import read_checkout
 from preflight.targets.table import SUPPRESS, Option, Table
-from preflight.targets.version import UnreadableError, read_version
+from preflight.targets.version import TargetError, UnreadableError, read_version
 
 CHECKOUT = Path(__file__).parents[2] / "fixtures" / "flags" / "checkout"
 HELP = Option(("-h", "--help"), "help", "help", default=SUPPRESS)
@@ -90,7 +90,7 @@ def test_an_added_target_is_found_by_name_and_by_path(tmp_path: Path) -> None:
 
 
 def test_an_added_target_has_a_name_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="is the name of a release"):
+    with pytest.raises(TargetError, match="is the name of a release"):
         add_target(str(CHECKOUT), str(tmp_path), name="0.15.3")
 
 

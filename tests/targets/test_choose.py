@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from preflight.source import Files
-from preflight.targets.choose import UnknownTargetError, choose_tables
+from preflight.targets.choose import TargetError, choose_tables
 from preflight.targets.explain import explain_flags
 from preflight.targets.origin import find_origin
 from preflight.targets.releases import (
@@ -70,7 +70,7 @@ def test_all_means_every_release() -> None:
 
 
 def test_a_name_that_fits_nothing_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownTargetError, match=r"no target named 'core_v0\.3'.*core_v0\.19\.0"):
+    with pytest.raises(TargetError, match=r"no target named 'core_v0\.3'.*core_v0\.19\.0"):
         choose_tables("core_v0.3", make_launch(PLAIN))
 
 
