@@ -65,6 +65,7 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "launcher-count-unreadable": ("option", "value", "launcher"),
     "scheduler-variable-early": ("name",),
     "process-variable-early": ("name",),
+    "variable-left-behind": ("name",),
     "container-option-behind-image": ("option", "container"),
     "step-tasks-ignored": ("each", "tasks", "nodes"),
     "launcher-on-one-node": ("option", "nodes", "launches"),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from preflight.execution import Related, Remark
 from preflight.later import later
 from preflight.launch.addresses import notice_addresses
+from preflight.launch.apart import notice_apart
 from preflight.launch.early import notice_early
 from preflight.launch.model import Launch, Layer
 from preflight.launch.pipes import notice_hidden_status
@@ -60,6 +61,7 @@ def notice(launch: Launch) -> Launch:
         *notice_addresses(launch),
         *_notice_unset(launch),
         *notice_early(launch),
+        *notice_apart(launch),
         *(notice_steps(launch) if launch.header is not None else ()),
         *_notice_slots(launch),
         *_notice_misplaced(launch),

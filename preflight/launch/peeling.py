@@ -15,10 +15,12 @@ from preflight.launch.options import Parsed, known_prefix, parse_options
 from preflight.launch.programs import SHELLS, WRAPPERS, Wrapper
 from preflight.launch.start import is_python, is_starter
 from preflight.launch.subscript import join_words
+from preflight.patterns import pattern
 from preflight.record import NamedTuple
 from preflight.source import Span
 from preflight.values import Text
 
+_SHELL = pattern(r"|\s*(?:/(?:usr/)?bin/)?(?:ba|z)?sh(?:\s+-[a-z]+|\s+--)*\s*")
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
@@ -54,7 +56,11 @@ def peel_wrapper(command: Command, wrapper: Wrapper, context: Context) -> Peeled
     if wrapper.kind in IMAGES and not parsed.open:
         inner, rest = pass_over_options(inner, wrapper, rest)
     if wrapper.inner == "shell":
-        return Peeled("text", inner._replace(directory=None), join_words(rest))
+        text = join_words(rest)
+        if wrapper.kind == "ssh" and command.standard_input is not None and runs_shell(text):
+            # Without a command, or with a bare shell for one, the other machine's shell reads what it is sent.
+            text = command.standard_input
+        return Peeled("text", inner._replace(directory=None), text)
     if wrapper.inner == "script":
         return Peeled("script", inner._replace(words=rest), options=parsed)
     if wrapper.kind == "ray" and len(rest) == 1:
@@ -87,6 +93,11 @@ def pass_over_options(
     misplaced = Setting("misplaced", first.words[0].text, first.setting.span)
     layer = layer._replace(options={**layer.options, "misplaced": misplaced})
     return inner._replace(layers=(*inner.layers[:-1], layer)), behind.rest
+
+
+def runs_shell(text: Text) -> bool:
+    """Whether a command line is empty, or a shell that reads what it is sent."""
+    return text.value is not None and _SHELL.fullmatch(text.value) is not None
 
 
 def find_inner(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...] | None:

@@ -47,6 +47,7 @@ _OPERAND = pattern(r"\d+\s*[*+%/-]|[\w${}]+[*%+]")
 """The first word of a sum, where it can be no command's name."""
 _FRACTIONS = pattern(rb"\$\(\([^\n]*?(?<![\w.])\d*\.\d")
 _FRACTION = pattern(r"(?<![\w.$}])\d*\.\d+(?![\w.])")
+_BRACES = pattern(r"\$\{[^}]*\}")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
 MAXIMUM_DEPTH = 60
 
@@ -238,7 +239,7 @@ def _fraction(syntax: Syntax, token: Token, out: list[Remark]) -> None:
         if not isinstance(part, Arithmetic):
             continue
         inside = syntax.source.span(*part.inside).text.strip()
-        found = _FRACTION.search(inside)
+        found = _FRACTION.search(_BRACES.sub("", inside))
         if found is not None and not set(inside) & set("`\"'") and "$(" not in inside:
             span = syntax.source.span(part.start, part.end)
             out.append(Remark("fraction-in-arithmetic", span, {"sum": inside, "number": found.group()}))

@@ -46,6 +46,27 @@ HEADER = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n"
             {"container-option-behind-image"},
             id="behind a file",
         ),
+        pytest.param(
+            f"A=1\nssh h '{RUN} $A {TAIL}'", {"variable-left-behind"}, id="behind ssh, in single quotes"
+        ),
+        pytest.param(
+            f"for A in 0 1; do ssh h '{RUN} $A {TAIL}'; done", {"variable-left-behind"}, id="of a loop"
+        ),
+        pytest.param(
+            f"A=1\nssh h <<'END'\n{RUN} $A {TAIL}\nEND\n", {"variable-left-behind"}, id="in a document"
+        ),
+        pytest.param(
+            f"A=1\nssh h 'bash -s' <<'END'\n{RUN} $A {TAIL}\nEND\n",
+            {"variable-left-behind"},
+            id="a shell that reads",
+        ),
+        pytest.param(
+            f"A=1\nssh h bash -s <<END\n{RUN} $A {TAIL}\nEND\n", set(), id="a document that is expanded"
+        ),
+        pytest.param(f'A=1\nssh h "{RUN} $A {TAIL}"', set(), id="behind ssh, in double quotes"),
+        pytest.param(f"ssh h '{RUN} $A {TAIL}'", set(), id="nobody assigns it"),
+        pytest.param(f"A=1\nssh h 'A=2; {RUN} $A {TAIL}'", set(), id="assigned over there"),
+        pytest.param(f"A=1\nssh h '. ./env.sh; {RUN} $A {TAIL}'", set(), id="read from a file over there"),
         pytest.param("docker run --gpus all -e A=1 image torchrun a.py", set(), id="in front of an image"),
         pytest.param("docker run $OPTIONS image -e A=1 torchrun a.py", set(), id="which word is the image"),
     ],
@@ -53,5 +74,5 @@ HEADER = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n"
 def test_remarks(script: str, kinds: set[str]) -> None:
     (launch,) = launches_of(script)
     told = {"scheduler-variable-early", "process-variable-early", "step-tasks-ignored"}
-    told.add("container-option-behind-image")
+    told |= {"container-option-behind-image", "variable-left-behind"}
     assert {remark.kind for remark in launch.remarks} & told == kinds
