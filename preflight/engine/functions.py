@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 from preflight.record import NamedTuple
+from preflight.targets.releases import read_numbers
 
 
 class Function(NamedTuple):
@@ -33,16 +34,6 @@ def list_divisors(number: int) -> tuple[int, ...]:
 
 def divide_up(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
-
-
-def parse_version(text: str) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for part in text.split("."):
-        digits = "".join(character for character in part if character.isdigit())
-        if not digits:
-            break
-        numbers.append(int(digits))
-    return tuple(numbers)
 
 
 def take_numbers(*values: object) -> tuple[object, ...]:
@@ -70,6 +61,6 @@ FUNCTIONS: dict[str, Function] = {
     "startswith": Function(lambda text, prefix: text.startswith(prefix), 2, 2, "bool"),
     "endswith": Function(lambda text, suffix: text.endswith(suffix), 2, 2, "bool"),
     "contains": Function(lambda whole, part: part in whole, 2, 2, "bool"),
-    "version": Function(parse_version, 1, 1, "version"),
+    "version": Function(read_numbers, 1, 1, "version"),
     "dotted": Function(lambda version: ".".join(map(str, version)), 1, 1, "str"),
 }

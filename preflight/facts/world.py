@@ -16,7 +16,7 @@ from preflight.facts.surroundings import Surroundings
 from preflight.launch.model import Number
 from preflight.targets.history import list_releases
 from preflight.targets.origin import ACCELERATORS, list_flags
-from preflight.targets.releases import TE_VERSIONS, UNPINNED_TE
+from preflight.targets.releases import TE_VERSIONS, UNPINNED_TE, read_numbers
 from preflight.values import Reason, Unknown
 
 Given = Mapping[str, Fact]
@@ -183,13 +183,7 @@ def _te(configuration: Configuration, surroundings: Surroundings, given: Given) 
     if text is None:
         origin = "default"
         text = TE_VERSIONS.get(configuration.release, UNPINNED_TE)
-    numbers: list[int] = []
-    for part in text.split(".")[:3]:
-        digits = "".join(character for character in part if character.isdigit())
-        if not digits:
-            break
-        numbers.append(int(digits))
-    return Fact("te_version", tuple(numbers), origin)
+    return Fact("te_version", read_numbers(text)[:3], origin)
 
 
 def _profile(name: str, field: str, node: str | None = None) -> Source:

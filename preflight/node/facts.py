@@ -14,6 +14,7 @@ from preflight.node import health
 from preflight.node.model import Gpu, Node
 from preflight.node.topology import Domain, Topology, read_topology
 from preflight.record import NamedTuple
+from preflight.targets.releases import read_numbers
 
 GIB = 1 << 30
 
@@ -118,12 +119,7 @@ def count_list(text: str) -> int | None:
 
 
 def _versions(text: str | None) -> tuple[int, ...] | None:
-    numbers = []
-    for part in (text or "").split("+")[0].split("."):
-        if not part.isdigit():
-            break
-        numbers.append(int(part))
-    return tuple(numbers) or None
+    return read_numbers(text or "") or None
 
 
 def _cuda(number: int | None) -> tuple[int, ...] | None:

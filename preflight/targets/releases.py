@@ -46,6 +46,7 @@ TE_VERSIONS = {
 UNPINNED_TE = "2.8.0"
 
 MAIN = (9999,)
+_LEADING = pattern(r"v?(\d+(?:\.\d+)*)")
 _NUMBERS = pattern(r"\d+(?:\.\d+)*")
 
 
@@ -55,6 +56,12 @@ def parse_version(text: str) -> tuple[int, ...] | None:
         r"(?:core[_-])?[vr]?(\d+(?:\.\d+){0,2})(?:[.]?(?:rc|a|b|dev)\d*)?(?:\+.*)?", text.strip()
     )
     return tuple(int(part) for part in match.group(1).split(".")) if match else None
+
+
+def read_numbers(text: str) -> tuple[int, ...]:
+    """The numbers that a version begins with: 2, 9 and 0 of `2.9.0`, `v2.9.0rc1` and `2.9.0+cu128`."""
+    found = _LEADING.match(text)
+    return tuple(int(part) for part in found[1].split(".")) if found else ()
 
 
 def parse_release(name: str) -> tuple[int, ...]:

@@ -174,7 +174,13 @@ def test_a_profile_is_found_by_name_in_any_case() -> None:
 
 def test_transformer_engine_is_what_the_option_says_else_the_pin() -> None:
     assert facts_of("", "core_v0.15.3")["te_version"].value == (2, 9, 0)
-    assert facts_of("", surroundings=Surroundings(te="2.3.0.dev0"))["te_version"].value == (2, 3, 0)
+    for text, numbers in (
+        ("2.3.0.dev0", (2, 3, 0)),
+        ("v2.3", (2, 3)),
+        ("2.9rc1", (2, 9)),
+        ("2.9.0+cu128", (2, 9, 0)),
+    ):
+        assert facts_of("", surroundings=Surroundings(te=text))["te_version"].value == numbers
 
 
 def test_a_file_is_looked_for_only_on_the_machine_of_the_job() -> None:
