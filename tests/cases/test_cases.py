@@ -36,6 +36,7 @@ WAITING = {
     "dsv3-too-few-gpus": "memory is not estimated yet",
     "flash-attn-too-new": "which packages are installed is for the node to say",
     "maxconn-subshell": "an export in parentheses counts as one that may reach the ranks",
+    "case-fallthrough": "what only an arm that is not taken assigns may come from the caller",
     "vp-3": "a recipe that is not read may lay the layers out unevenly",
     "bridge-odd-batch": "a recipe that is not read may ramp the batch up",
     "pretrained-path-typo": "what a checkpoint's folder holds is for the node to say",
