@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from preflight.execution import Related, Remark
 from preflight.later import later
 from preflight.launch.addresses import notice_addresses
-from preflight.launch.apart import notice_apart
-from preflight.launch.early import notice_early
 from preflight.launch.model import Launch, Layer
 from preflight.launch.pipes import notice_hidden_status
 from preflight.launch.scheduler import SLURM_VARIABLES
 from preflight.source import Span
 from preflight.values import Text
 
+notice_apart = later("preflight.launch.apart", "notice_apart")
+notice_early = later("preflight.launch.early", "notice_early")
 notice_steps = later("preflight.launch.steps", "notice_steps")
 
 TELLING_PREFIXES = (
@@ -60,8 +60,8 @@ def notice(launch: Launch) -> Launch:
         *_notice_scheduler_names(launch),
         *notice_addresses(launch),
         *_notice_unset(launch),
-        *notice_early(launch),
-        *notice_apart(launch),
+        *(notice_early(launch) if launch.wrappers or launch.header is not None else ()),
+        *(notice_apart(launch) if launch.wrappers else ()),
         *(notice_steps(launch) if launch.header is not None else ()),
         *_notice_slots(launch),
         *_notice_misplaced(launch),
