@@ -145,8 +145,8 @@ def read_digest(text: str | bytes) -> Digest:
         )
     except DigestError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DigestError(f"not a node's digest ({type(error).__name__}: {error})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DigestError("not a node's digest (preflight node --out-dir DIR writes them)") from None
 
 
 def _text(value: Any) -> str | None:

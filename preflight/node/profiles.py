@@ -69,6 +69,8 @@ def read_node(path: str) -> Node:
     try:
         with open(path, "rb") as stream:
             data = stream.read(16 << 20)
+    except ValueError as error:  # a null byte in the path
+        raise RecordError(f"{path!r}: {error}") from None
     except OSError as error:
         hint = f"; shipped profiles are {', '.join(list_profiles())}" if not os.path.exists(path) else ""
         raise RecordError(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from None
