@@ -53,7 +53,9 @@ class Checkout(NamedTuple):
 
 
 _named: dict[str, Choice] = {}
+"""Checkouts that the user named, by folder: each launch of a run asks for the same."""
 _checkouts: dict[str | None, Checkout | None] = {}
+"""Checkouts beside scripts, by folder."""
 
 
 def choose_tables(text: str | None, launch: Launch, files: Files | None = None) -> Choice:
@@ -82,11 +84,11 @@ def choose_tables(text: str | None, launch: Launch, files: Files | None = None) 
 
 def choose_checkout(path: str) -> Choice:
     """The flag table of a checkout that the user named, read statically, with the rules of its release."""
-    if path not in _named:
+    folder = os.path.realpath(path)
+    if folder not in _named:
         from preflight.targets.checkout import read_parser
         from preflight.targets.modules import Modules
 
-        folder = os.path.realpath(path)
         files = Files(folder, (folder,))
         unsaid = Checkout(NEWEST, f"{path} does not say its version; the rules of {NEWEST} are used")
         release, note, elder = read_release(folder, files) or unsaid
@@ -102,8 +104,8 @@ def choose_checkout(path: str) -> Choice:
                 programs=programs,
                 checkpoint=shipped.checkpoint,
             )
-        _named[path] = Choice((table,), False, note, elder=elder)
-    return _named[path]
+        _named[folder] = Choice((table,), False, note, elder=elder)
+    return _named[folder]
 
 
 def choose_named(text: str, files: Files | None = None) -> Choice:
