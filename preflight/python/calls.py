@@ -164,8 +164,8 @@ def call_function(function: Function, given: Arguments, node: cst.CSTNode, frame
     path.depth += 1
     path.calls.append(id(node))
     try:
-        if isinstance(function.body, cst.BaseExpression):
-            return expressions.evaluate(function.body, inner)
+        if isinstance(function.node, cst.Lambda):
+            return expressions.evaluate(function.node.body, inner)
         return statements.run_function(function, inner)
     finally:
         path.calls.pop()

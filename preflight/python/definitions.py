@@ -67,7 +67,7 @@ def parameters_of(node: cst.Parameters, frame: Frame) -> list[Parameter]:
 def define_function(node: cst.FunctionDef, frame: Frame) -> Value:
     """The function that a `def` makes, decorated."""
     parameters = parameters_of(node.params, frame)
-    function = Function(node.name.value, node, parameters, node.body, frame)
+    function = Function(node.name.value, node, parameters, frame)
     result: Value = function
     for decorator in reversed(node.decorators):
         result = _decorate(decorator.decorator, result, function, frame)

@@ -130,12 +130,12 @@ def aborts(suite: cst.CSTNode) -> bool:
 
 def yields(node: cst.CSTNode, tree: Tree) -> bool:
     """Whether a function is a generator."""
-    if not isinstance(node, cst.FunctionDef):
+    if not isinstance(node, cst.FunctionDef) or b"yield" not in tree.source.data:
         return False
     key = ("yields", id(node))
     known = tree.read_off.get(key)
     if known is None:
-        known = tree.read_off[key] = any(type(inner) is cst.Yield for inner in _walk(node.body))
+        known = tree.read_off[key] = any(type(inner) is cst.Yield for inner in _walk(tree.body(node)))
     return known is True
 
 
@@ -144,19 +144,36 @@ def leaves(suites: Listing[cst.CSTNode], tree: Tree) -> bool:
     key = ("leaves", *map(id, suites))
     known = tree.read_off.get(key)
     if known is None:
-        nodes = (node for suite in suites for node in _walk(suite))
-        known = tree.read_off[key] = any(type(node) in (cst.Return, cst.Break) for node in nodes)
+        known = tree.read_off[key] = any(map(_leaves, suites))
     return known is True
 
 
-def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes below a node, without the insides of functions and lambdas in it."""
+def _leaves(suite: cst.CSTNode) -> bool:
+    stack = [suite]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is cst.Return or kind is cst.Break:
+            return True
+        if kind in outline.COMPOUND or kind is cst.SimpleStatementLine:
+            stack += outline.children_of(node)
+    return False
+
+
+def _walk(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes below a node that hold others, without the insides of functions and lambdas in it."""
+    found: list[cst.CSTNode] = []
     stack = [node]
     while stack:
         current = stack.pop()
-        yield current
-        if type(current) not in (cst.FunctionDef, cst.Lambda):
-            stack.extend(reversed(outline.children_of(current)))
+        found.append(current)
+        if type(current) not in _CLOSED:
+            stack += [child for child in reversed(outline.children_of(current)) if type(child) not in _BARE]
+    return found
+
+
+_CLOSED = frozenset({cst.FunctionDef, cst.Lambda})
+_BARE = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, cst.FormattedStringText})
 
 
 class _Changes:

@@ -358,7 +358,7 @@ def _subscript(node: cst.Subscript, frame: Frame) -> Value:
 @handles(cst.Lambda)
 def _lambda(node: cst.Lambda, frame: Frame) -> Value:
     parameters = definitions.parameters_of(node.params, frame)
-    return Function("lambda", node, parameters, node.body, frame)
+    return Function("lambda", node, parameters, frame)
 
 
 @handles(cst.NamedExpr)

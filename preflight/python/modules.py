@@ -26,6 +26,7 @@ from preflight.python.objects import (
 )
 from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import is_likely
+from preflight.python.insides import Inside
 from preflight.python.stretches import Stretch
 from preflight.python.syntax import Tree, parse
 from preflight.source import Files, Refusal, Source, Span
@@ -83,7 +84,7 @@ class Library:
         self.strangers: dict[tuple[str, str], bool] = {}
         self.trees: dict[str, Tree | Unknown] = {}
         self.places: dict[tuple[str, str], str | None] = {}
-        self._opened: set[Stretch] = set()
+        self._opened: set[Stretch | Inside] = set()
 
     def block(self, name: str, attribute: str, place: str) -> None:
         """Note what an import would have been read for; a module that is taken from its package stands for itself."""
@@ -109,15 +110,15 @@ class Library:
         self.refused = self.refused or self.allowance < 0
         return self.allowance >= 0
 
-    def opens(self, stretch: Stretch, tree: Tree, fuel: Fuel) -> bool:
-        """Whether a stretch of a module is parsed; paid for once."""
-        if stretch in self._opened:
+    def opens(self, part: Stretch | Inside, tree: Tree, fuel: Fuel) -> bool:
+        """Whether a part of a module is parsed; paid for once."""
+        if part in self._opened:
             return True
-        cost = int(PARSING * len(stretch.text))
+        cost = int(PARSING * part.size)
         if not self.affords(tree.source.data, cost):
             return False
         fuel.burn(cost // self.step)
-        self._opened.add(stretch)
+        self._opened.add(part)
         return True
 
 

@@ -77,6 +77,14 @@ def open_stretch(stretch: Stretch, frame: Frame) -> list[cst.CSTNode]:
     return frame.tree.statements(stretch)
 
 
+def open_body(node: cst.FunctionDef, frame: Frame) -> cst.BaseSuite | None:
+    """The inside of a function; None where the path does not afford to parse it."""
+    inside, path = frame.tree.inside(node), frame.path
+    if inside is not None and not is_own(frame) and not path.library.opens(inside, frame.tree, path.fuel):
+        return None
+    return frame.tree.body(node)
+
+
 def _define(stretch: Stretch, frame: Frame) -> Value:
     for node in open_stretch(stretch, frame):
         if isinstance(node, cst.FunctionDef):

@@ -177,20 +177,18 @@ class Function(Value):
     `cases` the calls of pytest's `parametrize`, which are looked at when the function is followed.
     """
 
-    __slots__ = ("body", "cases", "frame", "name", "node", "options", "parameters", "role", "wrapped")
+    __slots__ = ("cases", "frame", "name", "node", "options", "parameters", "role", "wrapped")
 
     def __init__(
         self,
         name: str,
         node: cst.CSTNode,
         parameters: list[Parameter],
-        body: cst.BaseSuite | cst.BaseExpression,
         frame: Frame,
     ) -> None:
         self.name = name
         self.node = node
         self.parameters = parameters
-        self.body = body
         self.frame = frame
         self.role = ""
         self.options: dict[str, Option] = {}

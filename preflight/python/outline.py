@@ -179,20 +179,17 @@ def functions_of(stretch: Stretch, tree: Tree) -> list[cst.FunctionDef]:
         node = stack.pop()
         if isinstance(node, cst.FunctionDef):
             found.append(node)
-        elif isinstance(node, _COMPOUND):
+        elif type(node) in COMPOUND:
             stack.extend(reversed(children_of(node)))
     return found
 
 
-_COMPOUND = (
-    cst.BaseCompoundStatement,
-    cst.BaseSuite,
-    cst.Else,
-    cst.Finally,
-    cst.ExceptHandler,
-    cst.ExceptStarHandler,
-    cst.MatchCase,
+COMPOUND = frozenset(
+    {cst.If, cst.Else, cst.For, cst.While, cst.With, cst.Match, cst.MatchCase, cst.ClassDef}
+    | {cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler, cst.Finally}
+    | {cst.IndentedBlock, cst.SimpleStatementSuite}
 )
+"""Kinds of nodes that hold statements, but for functions."""
 
 
 def _read_below(node: ast.AST, inside: Body, renamed: set[str]) -> None:

@@ -299,7 +299,7 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
     reading = begin(Library(closed=True), steps)
 
     def rest() -> int:
-        return int(SHARE * size) - parsed(tree) - (steps - max(reading.left, 0)) * STEP
+        return int(SHARE * size) - int(PARSING * tree.parsed) - (steps - max(reading.left, 0)) * STEP
 
     _follow_all(reading, overview)
     if not reading.looked and reading.unseen and is_likely(tree.source.data) and rest() > 0:
@@ -321,11 +321,6 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
     _follow_all(whole, overview)
     lost = reading.promising and not whole.promising and whole.exhausted
     return reading if lost else whole
-
-
-def parsed(tree: Tree) -> int:
-    """What parsing has cost so far, in bytes."""
-    return int(PARSING * sum(len(stretch.text) for stretch in tree.stretches if stretch.body is not None))
 
 
 def _follow_all(reading: Reading, overview: Outline) -> None:

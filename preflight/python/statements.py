@@ -62,8 +62,10 @@ def run_module(tree: Tree, frame: Frame) -> None:
 
 def run_function(function: Function, frame: Frame) -> Value:
     """The value that a function's body returns."""
-    body = function.body
-    assert isinstance(body, cst.BaseSuite)
+    assert isinstance(function.node, cst.FunctionDef)
+    body = names.open_body(function.node, frame)
+    if body is None:
+        return Missing(Unknown("code", function.name), Origin(frame.tree.span(function.node)))
     generator = effects.yields(function.node, frame.tree)
     if generator:
         frame.yielded = []

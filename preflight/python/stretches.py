@@ -9,9 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from collections.abc import Sequence as Listing
 from typing import Literal
 
 import libcst as cst
+
+from preflight.python.insides import Inside, first_line, hollow
 
 Kind = Literal["function", "class", "other"]
 
@@ -31,12 +34,29 @@ class Stretch:
     """One function, one class, or statements in a row.
 
     `waits`: nothing happens where it is defined, so that it may wait until its name is used; `idle` says so of a
-    class with nothing in its body that could build something.  `body` is None until it is parsed.
+    class with nothing in its body that could build something.  `body` is None until it is parsed, `ready` what was
+    parsed before there was a stretch.  `lines`: the
+    characters of the file at which its lines begin, and `at` that at which the stretch does.
     """
 
-    __slots__ = ("body", "idle", "kind", "module", "name", "nodes", "start", "text", "waits")
+    __slots__ = (
+        "_hollow",
+        "at",
+        "body",
+        "idle",
+        "kind",
+        "lines",
+        "name",
+        "nodes",
+        "ready",
+        "start",
+        "text",
+        "waits",
+    )
 
-    def __init__(self, kind: Kind, nodes: list[ast.stmt], start: int, text: str) -> None:
+    def __init__(
+        self, kind: Kind, nodes: list[ast.stmt], start: int, text: str, at: int = 0, lines: Listing[int] = ()
+    ) -> None:
         self.kind: Kind = kind
         self.nodes = nodes
         self.start = start
@@ -44,8 +64,11 @@ class Stretch:
         self.name = ""
         self.waits = False
         self.idle = False
-        self.module: cst.Module | None = None
+        self.at = at
+        self.lines = lines
         self.body: list[cst.CSTNode] | None = None
+        self.ready: cst.Module | None = None
+        self._hollow: tuple[str, list[Inside]] | None = None
         node = nodes[0] if nodes else None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             self.name = node.name
@@ -54,6 +77,22 @@ class Stretch:
             self.name = node.name
             self.waits = not node.keywords and all("dataclass" in ast.unparse(d) for d in node.decorator_list)
             self.idle = self.waits and not any(_builds(statement) for statement in node.body)
+
+    def hollow(self) -> tuple[str, list[Inside]]:
+        """The text, of a class without the insides of its methods, and those."""
+        if self._hollow is None:
+            node = self.nodes[0] if self.kind == "class" else None
+            if isinstance(node, ast.ClassDef):
+                self._hollow = hollow(self.text, self.start, self.lines, self.at, node)
+            else:
+                self._hollow = self.text, []
+        return self._hollow
+
+    @property
+    def size(self) -> int:
+        """How many characters LibCST has to parse, about; the insides that were left out count when they are."""
+        text, insides = self.hollow()
+        return len(text) - sum(len(inside.text) for inside in insides)
 
 
 def _function_waits(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -82,9 +121,9 @@ def divide(text: str, module: ast.Module) -> list[Stretch]:
     result: list[Stretch] = []
     at = offset = 0
     for index, (kind, nodes) in enumerate(groups):
-        stop = lines[_first_line(groups[index + 1][1][0]) - 1] if index + 1 < len(groups) else len(text)
+        stop = lines[first_line(groups[index + 1][1][0]) - 1] if index + 1 < len(groups) else len(text)
         part = text[at:stop]
-        result.append(Stretch(kind, nodes, offset, part))
+        result.append(Stretch(kind, nodes, offset, part, at, lines))
         offset += len(part) if plain else len(part.encode("utf-8"))
         at = stop
     return result
@@ -103,8 +142,3 @@ def _groups(body: list[ast.stmt]) -> Iterator[tuple[Kind, list[ast.stmt]]]:
         yield ("class" if isinstance(node, ast.ClassDef) else "function"), [node]
     if row:
         yield "other", row
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])

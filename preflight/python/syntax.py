@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from preflight.python.insides import Inside, number_of
 from preflight.python.places import locate
 from preflight.python.stretches import Stretch, divide
 from preflight.source import Source, Span
@@ -44,16 +45,19 @@ _SIMPLE.update({"\\": "\\", "'": "'", '"': '"', "\n": "", "\r": "", "\r\n": ""})
 class Tree:
     """A file. `read_off` keeps what was read off its syntax, and `literals` values, by the nodes' identity.
 
-    `refused` says that a stretch of it was not understood, though the interpreter accepts it.
+    `refused` says that a part of it was not understood, though the interpreter accepts it; `parsed`: how many
+    characters LibCST has read.
     """
 
     __slots__ = (
+        "_insides",
         "_open",
         "_places",
         "_shift",
         "_shown",
         "_spans",
         "literals",
+        "parsed",
         "read_off",
         "refused",
         "source",
@@ -73,18 +77,42 @@ class Tree:
         self.literals: dict[int, Value] = {}
         self.refused = False
         self._places: dict[int, tuple[int, int]] = {}
-        self._open = [stretch for stretch in stretches if stretch.body is not None]
+        self._open: list[tuple[cst.Module, int]] = []
+        self._insides: dict[int, Inside] = {}
+        self.parsed = 0
         self._spans: dict[int, Span] = {}
 
     def statements(self, stretch: Stretch) -> list[cst.CSTNode]:
         """The statements of a stretch; none where LibCST does not understand it."""
         if stretch.body is None:
-            module = _parse(stretch.text)
-            self.refused = self.refused or module is None
-            stretch.module = module
+            text, insides = stretch.hollow()
+            self._insides.update((inside.number, inside) for inside in insides)
+            self.parsed += stretch.size
+            module = self._parse(text, stretch.start, stretch.ready)
             stretch.body = list(module.body) if module is not None else []
-            self._open.append(stretch)
         return stretch.body
+
+    def inside(self, node: cst.FunctionDef) -> Inside | None:
+        """What was left out when a method was parsed."""
+        number = number_of(node)
+        return self._insides.get(number) if number is not None else None
+
+    def body(self, node: cst.FunctionDef) -> cst.BaseSuite:
+        """The statements of a function; none where LibCST does not understand them."""
+        inside = self.inside(node)
+        if inside is None:
+            return node.body
+        if inside.suite is not None:
+            return inside.suite
+        self.parsed += inside.size
+        return inside.fill(self._parse(inside.text, inside.start))
+
+    def _parse(self, text: str, start: int, ready: cst.Module | None = None) -> cst.Module | None:
+        module = ready or _parse(text)
+        self.refused = self.refused or module is None
+        if module is not None:
+            self._open.append((module, start + self._shift))
+        return module
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands; the start of the file where that cannot be said."""
@@ -93,9 +121,8 @@ class Tree:
             place = self._places.get(id(node))
             if place is None and self._open:
                 plain = self.source.data.isascii()
-                for stretch in self._open:
-                    if stretch.module is not None:
-                        self._places.update(locate(stretch.module, plain, stretch.start + self._shift))
+                for module, start in self._open:
+                    self._places.update(locate(module, plain, start))
                 self._open.clear()
                 place = self._places.get(id(node))
             if place is None:
@@ -207,7 +234,7 @@ def _read_whole(text: str) -> list[Stretch] | None:
     if module is None:
         return None
     whole = Stretch("other", [], 0, text)
-    whole.module, whole.body = module, list(module.body)
+    whole.ready = module
     return [whole]
 
 
