@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from preflight.python import statements
+from preflight.python.insides import Inside
 from preflight.python.objects import (
     Deferred,
     Element,
@@ -26,7 +27,6 @@ from preflight.python.objects import (
 )
 from preflight.python.scope import MAXIMUM_CALLS, EndedError, Frame, Fuel, Path, RaisedError
 from preflight.python.signs import is_likely
-from preflight.python.insides import Inside
 from preflight.python.stretches import Stretch
 from preflight.python.syntax import Tree, parse
 from preflight.source import Files, Refusal, Source, Span

@@ -51,6 +51,7 @@ class Tree:
 
     __slots__ = (
         "_insides",
+        "_modules",
         "_open",
         "_places",
         "_shift",
@@ -79,6 +80,8 @@ class Tree:
         self._places: dict[int, tuple[int, int]] = {}
         self._open: list[tuple[cst.Module, int]] = []
         self._insides: dict[int, Inside] = {}
+        # Nodes are known by their identity, which another node could have after them.
+        self._modules: list[cst.Module] = []
         self.parsed = 0
         self._spans: dict[int, Span] = {}
 
@@ -112,6 +115,7 @@ class Tree:
         self.refused = self.refused or module is None
         if module is not None:
             self._open.append((module, start + self._shift))
+            self._modules.append(module)
         return module
 
     def span(self, node: cst.CSTNode) -> Span:
