@@ -35,6 +35,12 @@ _BEGIN = re.compile(rb"\n(?:async[ \t]+def|def|class)[ \t]+(\w+)")
 _END = re.compile(rb"\n[A-Za-z_@]")
 _IMPORT = re.compile(rb"\n[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_REMARK = re.compile(rb"#[^\n'\"]*(?=\n)|\A(?:async[ \t]+)?def[^\n]*:\n\s*(?:\"\"\"[^\"]*\"\"\"|'''[^']*''')")
+_SIGNATURE = re.compile(rb"(?:async[ \t]+)?def[ \t]+\w+[ \t]*\((.*?)\)[ \t]*(?:->[^\n]*)?:", re.DOTALL)
+_STARTED = re.compile(
+    rb"(?:system|[pP]open|run|call|check_call|check_output|exec\w*|spawn\w*|shell|command|cmd|job)\w*\(([^)]*)"
+)
+_GIVEN = re.compile(rb"(?<![\w{.'\"])([A-Za-z_]\w*)(?!\s*=[^=])")
 _CALL = re.compile(rb"(?<![.\w])([A-Za-z_]\w*)[ \t]*[(,)]")
 
 
@@ -64,11 +70,28 @@ Used = tuple[str, str]
 
 
 def reaches_training(used: list[Used], script: Source, context: Context) -> bool:
-    """Whether what names of files stand for may start training."""
-    sections = list(reached(used, script, context))
-    if not any(map(starts_program, sections)):
+    """Whether what names of files stand for may start training.
+
+    A definition does that starts a program and has words of a launch; so does a function that starts what it is given,
+    where the words stand in the script or in another function.
+    """
+    sections = [_REMARK.sub(b"", section) for section in reached(used, script, context)]
+    starting = [section for section in sections if starts_program(section)]
+    if any(map(words_launch, starting)):
+        return True
+    if not any(map(_starts_what_is_given, starting)):
         return False
-    return words_launch(script.data) or any(map(words_launch, sections))
+    return words_launch(script.data) or any(words_launch(s) for s in sections if not s.startswith(b"class"))
+
+
+def _starts_what_is_given(section: bytes) -> bool:
+    """Whether a function starts what one of its parameters is, rather than a program of its own."""
+    signature = _SIGNATURE.match(section)
+    if signature is None:
+        return False
+    parameters = set(_WORD.findall(signature[1]))
+    started = b" ".join(_STARTED.findall(section, signature.end()))
+    return not parameters.isdisjoint(_GIVEN.findall(started))
 
 
 def reaches_settings(used: Used, script: Source, context: Context) -> bool:

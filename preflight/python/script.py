@@ -39,7 +39,7 @@ FRUITLESS_FUEL = 30_000
 FRUITLESS_FILE = 90_000
 """Steps after which a file is left whose entries gave nothing."""
 
-LEAST_LOOK = 400
+LEAST_LOOK = 200
 """Steps that an entry has in a first look at least."""
 
 LEAST_FUEL = 2_000
@@ -58,7 +58,13 @@ FUEL = 220_000
 """Steps for a file, all paths together."""
 
 SMALLEST_LOOK = 600
-"""Steps for a first look at a short file."""
+"""Steps for a first look at a file, at least, unless it is short."""
+
+SMALL_LOOK = 3
+"""Bytes of a short file for a step of the first look at it."""
+
+LEAST_STEPS = 300
+"""Steps for a first look at the shortest file."""
 
 FIRST_LOOK = 8
 """Bytes of a file for a step of the first look at it."""
@@ -295,7 +301,7 @@ def read(
 def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading]) -> Reading:
     """Follow the file: by itself first, and with what it imports as far as that can lead to a launch."""
     size = len(tree.source.data)
-    steps = max(SMALLEST_LOOK, size // FIRST_LOOK)
+    steps = max(min(SMALLEST_LOOK, max(size // SMALL_LOOK, LEAST_STEPS)), size // FIRST_LOOK)
     reading = begin(Library(closed=True), steps)
 
     def rest() -> int:
@@ -319,7 +325,7 @@ def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading
             return reading
     whole = begin(Library(), FUEL)
     _follow_all(whole, overview)
-    lost = reading.promising and not whole.promising and whole.exhausted
+    lost = reading.promising and not whole.promising and (whole.exhausted or whole.unseen)
     return reading if lost else whole
 
 

@@ -183,13 +183,15 @@ _STARTING_WORDS = (
 
 
 _WRITTEN = Signs(
-    rb"torchrun",
-    rb"torch\.distributed\.(?:run|launch)\b",
-    rb"--nproc",
-    rb"ray job",
-    rb"mpirun",
-    rb"train\w*\.py\b",
+    *(
+        rb"torchrun(?:\s+-|['\"][\s,\]])",
+        rb"torch\.distributed\.(?:run|launch)(?:\s+-|['\"][\s,\]])",
+        rb"--nproc",
+        rb"ray job submit",
+    ),
+    rb"mpirun(?:\s+-|['\"][\s,\]])",
 )
+"""What begins a command line of training, rather than a remark about one."""
 
 
 def writes_launch(data: bytes) -> bool:

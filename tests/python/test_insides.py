@@ -169,12 +169,10 @@ def test_a_method_is_not_parsed_before_it_is_run() -> None:
 def test_what_a_user_writes_is_no_mark() -> None:
     text = (
         "import subprocess\nclass A:\n    def f(self):\n        ...#inside10---\n    def g(self):\n"
-        "        subprocess.run(['torchrun', 'pretrain_gpt.py', '--num-layers', '2', '--hidden-size', '8', '--seq-length', '4'])\n"
+        "        subprocess.run(['torchrun', 'pretrain_gpt.py', '--num-layers', '2', '--hidden-size', '8'])\n"
         "A().f()\nA().g()\n"
     )
-    assert lines(read_text(text)) == [
-        "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 8 --seq-length 4"
-    ]
+    assert lines(read_text(text)) == ["torchrun pretrain_gpt.py --num-layers 2 --hidden-size 8"]
 
 
 def test_a_launch_in_a_method_stands_where_it_is_written() -> None:
