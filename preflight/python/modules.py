@@ -38,7 +38,7 @@ MAXIMUM_MODULES = 40
 MAXIMUM_SIZE = 400_000
 """Largest module that is followed, in bytes."""
 
-STEP = 6
+STEP = 7
 """Bytes that LibCST parses in the time of a step."""
 
 WIDE_STEP = 15

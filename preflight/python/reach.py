@@ -20,9 +20,15 @@ LARGEST_MODULE = 400_000
 """Largest imported module whose text is looked at, in bytes."""
 
 LEAST_READ = 60_000
-"""Bytes of modules whose text is searched, at least."""
+"""Bytes of modules that are divided, at least."""
 
 MOST_READ = 4
+"""How many times the length of a file itself may be divided."""
+
+LEAST_SEARCHED = 12_000
+"""Bytes of definitions that are searched, at least."""
+
+MOST_SEARCHED = 2
 """How many times the length of a file itself may be searched."""
 
 MAXIMUM_HOPS = 2
@@ -41,7 +47,7 @@ _STARTED = re.compile(
     rb"(?:system|[pP]open|run|call|check_call|check_output|exec\w*|spawn\w*|shell|command|cmd|job)\w*\(([^)]*)"
 )
 _GIVEN = re.compile(rb"(?<![\w{.'\"])([A-Za-z_]\w*)(?!\s*=[^=])")
-_CALL = re.compile(rb"(?<![.\w])([A-Za-z_]\w*)[ \t]*[(,)]")
+_CALL = re.compile(rb"(?<![.\w])([A-Za-z_]\w*+)[ \t]*+[(,)]")
 
 
 class Text:
@@ -106,6 +112,7 @@ def reached(used: list[Used], script: Source, context: Context) -> Iterator[byte
     seen: set[tuple[bytes, str]] = set()
     read: set[str] = set()
     left = max(LEAST_READ, MOST_READ * len(script.data))
+    searched = max(LEAST_SEARCHED, MOST_SEARCHED * len(script.data))
     waiting = [(name.encode(), place, 0) for name, place in used]
     while waiting and len(seen) < MAXIMUM_SECTIONS:
         word, at, hops = waiting.pop()
@@ -121,15 +128,18 @@ def reached(used: list[Used], script: Source, context: Context) -> Iterator[byte
             if left < 0:
                 return
         section = text.sections.get(word)
+        if section is not None and len(section) > searched:
+            continue
         if section is None:
             names = {word}
         else:
+            searched -= len(section)
             yield section
             names = set(_CALL.findall(section))
-            waiting += [(other, at, hops) for other in names & text.sections.keys()]
+            waiting += [(other, at, hops) for other in sorted(names & text.sections.keys())]
         if hops < MAXIMUM_HOPS:
             here = os.path.dirname(at)
-            for other in names & text.imports.keys():
+            for other in sorted(names & text.imports.keys()):
                 module = text.imports[other]
                 dots = len(module) - len(module.lstrip(b"."))
                 found = find_module(module[dots:].decode(), dots, here, script.path, context.files)

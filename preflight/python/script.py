@@ -72,11 +72,11 @@ FIRST_LOOK = 8
 SECOND_LOOK = 1_500
 """Bytes parsed for a look at what a file imports, at least."""
 
-LEADING_LOOK = 300_000
+LEADING_LOOK = 350_000
 """Bytes parsed for it where what is used of it may start training."""
 
 SHARE = 2.0
-"""How many times a file's length may be spent on it while it is not known to launch anything, in bytes parsed."""
+"""How many times what it costs to parse a file may be spent on it while it is not known to launch anything."""
 
 ENTRY_FUEL = 110_000
 """Steps for one entry."""
@@ -300,12 +300,13 @@ def read(
 
 def _look(tree: Tree, overview: Outline, begin: Callable[[Library, int], Reading]) -> Reading:
     """Follow the file: by itself first, and with what it imports as far as that can lead to a launch."""
-    size = len(tree.source.data)
+    size = tree.weight
+    each = size / max(len(tree.source.data), 1)
     steps = max(min(SMALLEST_LOOK, max(size // SMALL_LOOK, LEAST_STEPS)), size // FIRST_LOOK)
     reading = begin(Library(closed=True), steps)
 
     def rest() -> int:
-        return int(SHARE * size) - int(PARSING * tree.parsed) - (steps - max(reading.left, 0)) * STEP
+        return int(SHARE * size) - int(PARSING * each * tree.parsed) - (steps - max(reading.left, 0)) * STEP
 
     _follow_all(reading, overview)
     if not reading.looked and reading.unseen and is_likely(tree.source.data) and rest() > 0:

@@ -42,6 +42,7 @@ _STARTING = (
     *(rb"os(?<=\bos)\s*\.\s*(?:system|popen|exec|spawn|posix_spawn)", rb"elastic_launch", rb"entrypoint\s*="),
 )
 _STARTERS = Signs(*_STARTING, rb"torch\.distributed\.(?:run|launch)\b")
+_CALLS = Signs(*_STARTING, rb"torch\.distributed\.(?:run|launch)\.main")
 _RUNNERS = Signs(*_STARTING, rb"torch\.distributed")
 _PROGRAM = rb"\w*\.(?:py|sh)\b"
 _TRAINING = Signs(
@@ -156,7 +157,7 @@ def starts_program(data: bytes) -> bool:
         return False
     if _HELPERS.within(data):
         return True
-    return _STARTERS.within(data) and (_ANYTHING.within(data) or words_launch(data))
+    return _CALLS.within(data) and (_ANYTHING.within(data) or words_launch(data))
 
 
 _ANYTHING = Signs(

@@ -31,6 +31,12 @@ MAXIMUM_SIZE = 2 * 1024 * 1024
 MAXIMUM_DEPTH = 300
 """Deepest nesting, in levels of the syntax tree."""
 
+NODE = 6.0
+"""What it costs LibCST to read a node, in bytes of code as it is usually written."""
+
+BYTE = 0.3
+"""What it costs it to read a byte besides."""
+
 _HOLE = "\ua000"
 """Stands for a placeholder while parsing: as many bytes, and a letter to Python."""
 
@@ -46,7 +52,7 @@ class Tree:
     """A file. `read_off` keeps what was read off its syntax, and `literals` values, by the nodes' identity.
 
     `refused` says that a part of it was not understood, though the interpreter accepts it; `parsed`: how many
-    characters LibCST has read.
+    characters LibCST has read, and `weight` what it costs to read all, in bytes of code as it is usually written.
     """
 
     __slots__ = (
@@ -64,13 +70,14 @@ class Tree:
         "source",
         "stretches",
         "unknowns",
+        "weight",
     )
 
     def __init__(
-        self, source: Source, stretches: list[Stretch], unknowns: Mapping[int, Piece], shift: int
+        self, source: Source, parts: tuple[list[Stretch], int], unknowns: Mapping[int, Piece], shift: int
     ) -> None:
         self.source = source
-        self.stretches = stretches
+        self.stretches, self.weight = parts
         self.unknowns = unknowns
         self._shift = shift
         self._shown: dict[int, str] = {}
@@ -214,14 +221,14 @@ def parse(source: Source, unknowns: Mapping[int, Piece] = {}) -> Tree | Unknown:
         return Unknown("syntax", f"{source.path}: not UTF-8")
     if "\0" in text:
         return Unknown("syntax", f"{source.path}: not understood as Python")
-    stretches = _read(text)
-    if stretches is None:
+    parts = _read(text)
+    if parts is None:
         return Unknown("syntax", f"{source.path}: not understood as Python")
-    return Tree(source, stretches, unknowns, shift)
+    return Tree(source, parts, unknowns, shift)
 
 
-def _read(text: str) -> list[Stretch] | None:
-    """The stretches of a text; a single one, already parsed, of syntax that only LibCST knows."""
+def _read(text: str) -> tuple[list[Stretch], int] | None:
+    """The stretches of a text and its weight; a single one, already parsed, of syntax that only LibCST knows."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -230,16 +237,17 @@ def _read(text: str) -> list[Stretch] | None:
         return _read_whole(text) if _brackets(text) <= 50 else None
     except (RecursionError, MemoryError, ValueError):
         return None
-    return None if _too_deep(module) else divide(text, module)
+    nodes = _count_nodes(module)
+    return None if nodes is None else (divide(text, module), int(nodes * NODE + len(text) * BYTE))
 
 
-def _read_whole(text: str) -> list[Stretch] | None:
+def _read_whole(text: str) -> tuple[list[Stretch], int] | None:
     module = _parse(text)
     if module is None:
         return None
     whole = Stretch("other", [], 0, text)
     whole.ready = module
-    return [whole]
+    return [whole], len(text)
 
 
 def _parse(text: str) -> cst.Module | None:
@@ -249,14 +257,16 @@ def _parse(text: str) -> cst.Module | None:
         return None
 
 
-def _too_deep(module: ast.Module) -> bool:
-    """Whether the nesting goes past the limit; the interpreter's own parser guards itself."""
+def _count_nodes(module: ast.Module) -> int | None:
+    """How many nodes there are; None where they nest deeper than the limit. The interpreter's parser guards itself."""
     level: list[ast.AST] = [module]
+    count = 0
     for _ in range(MAXIMUM_DEPTH):
+        count += len(level)
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
-            return False
-    return True
+            return count
+    return None
 
 
 def _brackets(text: str) -> int:
