@@ -61,7 +61,7 @@ def find_launches(
     return compare_launches(found)
 
 
-TRIAL = 80
+TRIAL = 100
 """Statements of scripts inside that are followed to see whether there is a launch at all."""
 
 
