@@ -63,7 +63,7 @@ SMALLEST_LOOK = 600
 SMALL_LOOK = 3
 """Bytes of a short file for a step of the first look at it."""
 
-LEAST_STEPS = 300
+LEAST_STEPS = 250
 """Steps for a first look at the shortest file."""
 
 FIRST_LOOK = 8

@@ -83,12 +83,10 @@ _COMMANDS = Signs(
 )
 _SCRIPT = re.compile(rb"\.(?:sh|bash|slurm|sbatch)\b")
 _PYTHON = re.compile(rb"\.py\b|\s-[mc]\b")
-_HELPERS = Signs(
-    *(
-        verb + rb"_(?:command|cmd|train(?:ing)?|job|shell)(?:_\w{1,4})?\s*\("
-        for verb in (rb"exec(?:ute)?", rb"launch", rb"submit", rb"run")
-    )
-)
+_HELPED = rb"_(?:command|cmd|train(?:ing)?|job|shell)(?:_\w{1,4})?\s*\("
+_HELPERS = Signs(*(verb + _HELPED for verb in (rb"exec(?:ute)?", rb"launch", rb"submit", rb"run")))
+_OWN_HELPERS = Signs(*_words("exec execute launch submit run", _HELPED, rb"(?<![A-Za-z])"))
+"""Those whose names say so in words of their own: `torchrun_cmd` makes a command, `run_cmd` runs one."""
 _CLASSES = (rb"TransformerConfig\s*\(", rb"ModelParallelConfig\s*\(", rb"ModelProvider\w*\s*\(")
 _SETTINGS = Signs(
     *(*_CLASSES, rb"_config\(\)", rb"tensor_model_parallel_size\s*=", rb"pipeline_model_parallel_size\s*="),
@@ -155,7 +153,7 @@ def starts_program(data: bytes) -> bool:
     """Whether code runs a program, or hands it to a function that by its name does."""
     if not any(word in data for word in _STARTING_WORDS):
         return False
-    if _HELPERS.within(data):
+    if _OWN_HELPERS.within(data):
         return True
     return _CALLS.within(data) and (_ANYTHING.within(data) or words_launch(data))
 

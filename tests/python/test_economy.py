@@ -356,3 +356,11 @@ def test_a_program_that_has_a_launch_written_out_is_followed_to_its_end() -> Non
     )
     found = lines(read_text(text, launches=lambda script: any("torchrun" in line for line in lines(script))))
     assert found[-1].startswith("torchrun pretrain_gpt.py --num-layers 4")
+
+
+def test_a_launch_that_is_lost_behind_what_an_import_does_is_kept(tmp_path: Path) -> None:
+    guards = "".join(f"    if host.fault({n}):\n        stop({n})\n" for n in range(8))
+    stop = "def stop(n):\n    sys.exit(n)\n"
+    (tmp_path / "guards.py").write_text(f"import sys\nimport host\n{stop}def guard():\n{guards}")
+    text = "import subprocess\nfrom guards import guard\nguard()\nsubprocess.run(['torchrun', 'pretrain_gpt.py'])\n"
+    assert lines(read_text(text, folder=tmp_path)) == ["torchrun pretrain_gpt.py"]

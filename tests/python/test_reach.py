@@ -52,6 +52,32 @@ STARTERS = {
         {"m.py": "def go():\n    subprocess.run(['make', '-C', 'x'])\n    return 1\n"},
         False,
     ),
+    "a class that starts something, beside one with words of a launch": (
+        {
+            "m.py": "class go(Base):\n    def run(self, path):\n        subprocess.run(['git', path], shell=True)\n\n"
+            "class Base:\n    launcher = 'torchrun'\n"
+        },
+        False,
+    ),
+    "a function that makes the command": (
+        {"m.py": "def go(cmd):\n    return build_torchrun_cmd(cmd, 'torch.distributed.run')\n"},
+        False,
+    ),
+    "a remark says so": (
+        {
+            "m.py": "def go(command):\n    # as torch.distributed.launch starts it\n    return subprocess_of(command)\n"
+        },
+        False,
+    ),
+    "its text says so": (
+        {"m.py": 'def go(path):\n    """What torchrun runs."""\n    os.system(f"bash {path}/fetch.sh")\n'},
+        False,
+    ),
+    "it starts what it is given": ({"m.py": "def go(c):\n    subprocess.run(['bash', '-c', c])\n"}, True),
+    "it starts its own with what it is given": (
+        {"m.py": "def go(path):\n    os.system(f'bash {path}/fetch.sh')\n"},
+        False,
+    ),
     "it names training only": ({"m.py": "def go():\n    return 'torchrun train.py'\n"}, False),
     "it is not there": ({"m.py": "x = 1\n"}, False),
 }
@@ -72,6 +98,14 @@ def test_no_more_is_searched_than_a_few_times_the_file(tmp_path: Path) -> None:
     used = [("go", str(tmp_path / "m.py"))]
     assert not reaches_training(used, Source("launch.py", b"go()"), context)
     assert reaches_training(used, Source("launch.py", b"go()" + b" " * 40_000), context)
+
+
+def test_a_long_definition_is_not_searched_for_a_short_file(tmp_path: Path) -> None:
+    filler = "    nothing = 1\n" * 1_000
+    context = context_of(tmp_path, {"m.py": f"def go():\n{filler}    os.system('torchrun train.py')\n"})
+    used = [("go", str(tmp_path / "m.py"))]
+    assert not reaches_training(used, Source("launch.py", b"go()"), context)
+    assert reaches_training(used, Source("launch.py", b"go()" + b" " * 10_000), context)
 
 
 @pytest.mark.parametrize(
