@@ -61,7 +61,7 @@ def find_launches(
     return compare_launches(found)
 
 
-TRIAL = 100
+TRIAL = 150
 """Statements of scripts inside that are followed to see whether there is a launch at all."""
 
 

@@ -39,7 +39,7 @@ FRUITLESS_FUEL = 30_000
 FRUITLESS_FILE = 90_000
 """Steps after which a file is left whose entries gave nothing."""
 
-LEAST_LOOK = 200
+LEAST_LOOK = 400
 """Steps that an entry has in a first look at least."""
 
 LEAST_FUEL = 2_000
