@@ -72,10 +72,10 @@ FIRST_LOOK = 8
 SECOND_LOOK = 1_500
 """Bytes parsed for a look at what a file imports, at least."""
 
-LEADING_LOOK = 350_000
+LEADING_LOOK = 220_000
 """Bytes parsed for it where what is used of it may start training."""
 
-SHARE = 2.0
+SHARE = 1.8
 """How many times what it costs to parse a file may be spent on it while it is not known to launch anything."""
 
 ENTRY_FUEL = 110_000
