@@ -44,7 +44,7 @@ STEP = 7
 WIDE_STEP = 15
 """Bytes that count as a step where a file is known to launch something."""
 
-PARSING = 1.4
+PARSING = 1.2
 """What it costs to parse a stretch and to find its places, of what LibCST's parse costs."""
 
 GLANCE = 0.2

@@ -75,7 +75,7 @@ SECOND_LOOK = 1_500
 LEADING_LOOK = 220_000
 """Bytes parsed for it where what is used of it may start training."""
 
-SHARE = 1.8
+SHARE = 2.0
 """How many times what it costs to parse a file may be spent on it while it is not known to launch anything."""
 
 ENTRY_FUEL = 110_000
