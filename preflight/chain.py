@@ -156,7 +156,7 @@ def read_python(source: Source, context: Context, **state: Any) -> Script:
     from preflight.launch.find import Trial
     from preflight.python import read_script as read
 
-    trial = Trial(context, read_shell=read_shell, read_python=read_python)
+    trial = Trial(len(source.data), context, read_shell=read_shell, read_python=read_python)
     script = read(source, context, **{"read_shell": read_shell, "launches": trial.launches, **state})
     return trial.judge(script)
 

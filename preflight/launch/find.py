@@ -61,18 +61,25 @@ def find_launches(
     return compare_launches(found)
 
 
-TRIAL = 150
+LEAST_TRIAL, MOST_TRIAL = 40, 150
 """Statements of scripts inside that are followed to see whether there is a launch at all."""
+
+TRIAL = 50
+"""Bytes of a file for one of them."""
 
 
 class Trial:
     """Whether what a front-end has found so far launches anything, asked before it looks any closer.
 
-    `found`: it does.  Scripts inside are followed as far as a small budget goes; what was read in it is not read again.
+    `found`: it does.  Scripts inside are followed as far as a budget goes that is in proportion to the file's `size`, in
+    bytes; what was read in it is not read again.
     """
 
-    def __init__(self, context: Context, *, read_shell: ReadShell, read_python: ReadPython) -> None:
-        self.context = context._replace(budget=Budget(TRIAL))
+    def __init__(
+        self, size: int, context: Context, *, read_shell: ReadShell, read_python: ReadPython
+    ) -> None:
+        statements = min(max(size // TRIAL, LEAST_TRIAL), MOST_TRIAL)
+        self.context = context._replace(budget=Budget(statements))
         self.whole = context.budget
         self.read_shell = read_shell
         self.read_python = read_python
