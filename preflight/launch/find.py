@@ -71,8 +71,8 @@ TRIAL = 50
 class Trial:
     """Whether what a front-end has found so far launches anything, asked before it looks any closer.
 
-    `found`: it does.  Scripts inside are followed as far as a budget goes that is in proportion to the file's `size`, in
-    bytes; what was read in it is not read again.
+    `found`: it does.  Scripts inside are followed as far as a budget goes that is in proportion to the file's `size`,
+    in bytes; what was read in it is not read again.
     """
 
     def __init__(
