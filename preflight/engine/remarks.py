@@ -66,6 +66,8 @@ REMARKS: dict[str, tuple[str, ...]] = {
     "scheduler-variable-early": ("name",),
     "process-variable-early": ("name",),
     "variable-left-behind": ("name",),
+    "module-with-ending": ("name",),
+    "launcher-as-file": ("name",),
     "container-option-behind-image": ("option", "container"),
     "step-tasks-ignored": ("each", "tasks", "nodes"),
     "launcher-on-one-node": ("option", "nodes", "launches"),

@@ -65,6 +65,7 @@ def notice(launch: Launch) -> Launch:
         *(notice_steps(launch) if launch.header is not None else ()),
         *_notice_slots(launch),
         *_notice_misplaced(launch),
+        *_notice_program(launch),
         *notice_hidden_status(launch),
     )
     return launch._replace(remarks=(*launch.remarks, *found)) if found else launch
@@ -206,6 +207,21 @@ def _notice_slots(launch: Launch) -> Iterable[Remark]:
     from preflight.launch.deepspeed import notice_slots
 
     return notice_slots(launch)
+
+
+def _notice_program(launch: Launch) -> Iterable[Remark]:
+    """A file where a module is asked for, and a launcher where a file is."""
+    program = launch.program
+    name = program.text.value if program is not None else None
+    if program is None or name is None:
+        return
+    if launch.module and name.endswith(".py"):
+        yield Remark("module-with-ending", program.span, {"name": name})
+    elif launch.launcher.kind == "python" and not launch.module and name in LAUNCHERS:
+        yield Remark("launcher-as-file", program.span, {"name": name})
+
+
+LAUNCHERS = frozenset({"torchrun", "deepspeed", "accelerate", "megatron", "swift", "msrun", "mpirun", "srun"})
 
 
 def _notice_misplaced(launch: Launch) -> Iterable[Remark]:

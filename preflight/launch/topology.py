@@ -187,8 +187,12 @@ def count_visible(text: Text | None) -> Number | None:
     if not text.known:
         return Number(None, "environment", span, text.unknowns[0], (), text.display())
     items = [item.strip() for item in (text.value or "").split(",") if item.strip()]
-    if not all(re.fullmatch(r"\d+|GPU-[\w-]+|MIG-[\w/-]+", item) for item in items):
+    if not all(re.fullmatch(r"\d+(?:-\d+)?|GPU-[\w-]+|MIG-[\w/-]+", item) for item in items):
         return None
+    ranges = [number for number, item in enumerate(items) if re.fullmatch(r"\d+-\d+", item)]
+    if ranges:
+        # Nothing expands `0-7`: its first number counts, and what follows is not looked at.
+        items = items[: ranges[0] + 1]
     return Number(len(items), "environment", span, None, text.assumptions, text.display())
 
 

@@ -74,5 +74,10 @@ HEADER = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n"
 def test_remarks(script: str, kinds: set[str]) -> None:
     (launch,) = launches_of(script)
     told = {"scheduler-variable-early", "process-variable-early", "step-tasks-ignored"}
-    told |= {"container-option-behind-image", "variable-left-behind"}
+    told |= {
+        "container-option-behind-image",
+        "variable-left-behind",
+        "module-with-ending",
+        "launcher-as-file",
+    }
     assert {remark.kind for remark in launch.remarks} & told == kinds

@@ -88,6 +88,9 @@ def test_every_name_is_read_and_declared() -> None:
         pytest.param(
             f"export CUDA_VISIBLE_DEVICES=$D\n{P}", "visible_devices", UNKNOWN, id="unknown devices"
         ),
+        pytest.param(
+            f"export CUDA_VISIBLE_DEVICES=0-7\n{P}", "visible_devices", 1, id="a range, which nothing expands"
+        ),
         pytest.param(P, "visible_devices", None, id="devices not chosen"),
         pytest.param(f"docker run --gpus all i {P}", "container_gpus", True, id="docker with GPUs"),
         pytest.param(f"docker run i {P}", "container_gpus", False, id="docker without GPUs"),
