@@ -40,7 +40,6 @@ from preflight.source import Span
 from preflight.values import Text, Unknown
 
 BUILTINS = frozenset(dir(builtins))
-load = modules.load
 
 
 def module_name(name: str, node: cst.CSTNode, frame: Frame) -> Value | None:

@@ -11,7 +11,16 @@ from typing import Any
 
 import libcst as cst
 
-from preflight.python import attributes, calls, decisions, definitions, formats, operators, statements
+from preflight.python import (
+    attributes,
+    calls,
+    decisions,
+    definitions,
+    formats,
+    modules,
+    operators,
+    statements,
+)
 from preflight.python.objects import (
     Arguments,
     Element,
@@ -148,7 +157,7 @@ def _name(node: cst.Name, frame: Frame) -> Value:
     holder = frame.find(name)
     if holder is not None:
         value = holder.names[name]
-        found = attributes.load(value, frame)
+        found = modules.load(value, frame)
         if found is not value:
             holder.names[name] = found
         return found

@@ -9,7 +9,7 @@ import libcst as cst
 import pytest
 
 from preflight.execution import Script
-from preflight.python import effects, modules, script, syntax
+from preflight.python import effects, modules, reading, syntax
 from preflight.python.outline import outline
 from preflight.python.plan import MAXIMUM_DECISIONS, SETTLING, Plan
 from preflight.python.texts import cut, cuts
@@ -221,13 +221,13 @@ def test_decisions_without_effect_use_no_paths(monkeypatch: pytest.MonkeyPatch) 
         "subprocess.run(['torchrun', 'pretrain_gpt.py', '--num-layers', flags])\n"
     )
     walked: list[int] = []
-    walk = script.Reading._walk
+    walk = reading.Reading._walk
 
-    def count(self: script.Reading, path: object, entry: object) -> None:
+    def count(self: reading.Reading, path: object, entry: object) -> None:
         walked.append(1)
         walk(self, path, entry)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(script.Reading, "_walk", count)
+    monkeypatch.setattr(reading.Reading, "_walk", count)
     found = read_text(text, closed=False)
     assert sorted(lines(found)) == [
         "torchrun pretrain_gpt.py --num-layers 4",

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import preflight.python.script  # noqa: F401  the modules of the evaluator need each other
 from preflight.execution import Context
 from preflight.python.ancestry import may_configure
 from preflight.python.reach import reaches_settings, reaches_training
