@@ -19,7 +19,7 @@ from preflight.python.syntax import Tree
 FUEL = 220_000
 """Steps for a file that launches something, all paths together."""
 
-SHARE = 2.0
+SHARE = 1.8
 """How many times what it costs to parse a file may be spent on it while it is not known to launch anything."""
 
 FIRST_LOOK = 8
@@ -31,7 +31,7 @@ SMALLEST_LOOK = 600
 SMALL_LOOK = 3
 """Bytes of a short file for a step of the first look at it."""
 
-LEAST_STEPS = 250
+LEAST_STEPS = 230
 """Steps for a first look at the shortest file."""
 
 SECOND_LOOK = 1_500
