@@ -130,12 +130,15 @@ def aborts(suite: cst.CSTNode) -> bool:
 
 def yields(node: cst.CSTNode, tree: Tree) -> bool:
     """Whether a function is a generator."""
-    if not isinstance(node, cst.FunctionDef) or b"yield" not in tree.source.data:
+    if not isinstance(node, cst.FunctionDef):
         return False
     key = ("yields", id(node))
     known = tree.read_off.get(key)
     if known is None:
-        known = tree.read_off[key] = any(type(inner) is cst.Yield for inner in _walk(tree.body(node)))
+        inside = tree.inside(node)
+        text = inside.text if inside is not None else tree.span(node).text
+        yielding = "yield" in text and any(type(inner) is cst.Yield for inner in _walk(tree.body(node)))
+        known = tree.read_off[key] = yielding
     return known is True
 
 
