@@ -117,11 +117,11 @@ def language_of(source: Source) -> str | None:
     """`shell` or `python`; None for data files, which hold no launch that could be read."""
     first = source.data[:128].partition(b"\n")[0]
     ending = os.path.splitext(source.path)[1].lower()
-    names_shell = first.startswith(b"#!") and b"sh" in first.rpartition(b"/")[2]
-    if (first.startswith(b"#!") and b"python" in first) or (ending == ".py" and not names_shell):
-        return "python"
     if first.startswith(b"#!"):
-        return "shell"
+        names_shell = b"sh" in first.rpartition(b"/")[2]
+        return "python" if b"python" in first or (ending == ".py" and not names_shell) else "shell"
+    if ending == ".py":
+        return "python"
     return None if ending in (".yaml", ".yml", ".json", ".toml", ".md", ".rst", ".cfg", ".ini") else "shell"
 
 

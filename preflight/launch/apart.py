@@ -22,20 +22,16 @@ def notice_apart(launch: Launch) -> Iterable[Remark]:
     """A variable that stays behind."""
     if not any(layer.kind in {"ssh", "pdsh"} for layer in launch.wrappers):
         return
-    for word in launch.command:
-        for piece in word.text.pieces:
-            unknown = piece.unknown
-            if unknown is None or unknown.reason != "environment" or unknown.name is None:
-                continue
-            inner, place = piece.span.source, piece.span.resolve()
-            if inner is place.source or _READS.search(inner.data) or _assigns(unknown.name, inner.data):
-                continue
-            found = _assigns(unknown.name, place.source.data)
-            if found is not None:
-                span = Span(place.source, found.start(1), found.end(1))
-                related = (Related(span, f"{unknown.name} is assigned here"),)
-                yield Remark("variable-left-behind", piece.span, {"name": unknown.name}, related)
-                return
+    for name, asked in launch.list_variables():
+        inner, place = asked.source, asked.resolve()
+        if inner is place.source or _READS.search(inner.data) or _assigns(name, inner.data):
+            continue
+        found = _assigns(name, place.source.data)
+        if found is not None:
+            span = Span(place.source, found.start(1), found.end(1))
+            related = (Related(span, f"{name} is assigned here"),)
+            yield Remark("variable-left-behind", asked, {"name": name}, related)
+            return
 
 
 def _assigns(name: str, data: bytes) -> re.Match[bytes] | None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from preflight.execution import Remark
 from preflight.launch.model import Launch
 from preflight.launch.scheduler import SLURM_VARIABLES
-from preflight.source import Source
 
 PROCESS_VARIABLES = frozenset(
     {
@@ -36,25 +35,15 @@ PROCESS_VARIABLES = frozenset(
 def notice_early(launch: Launch) -> Iterable[Remark]:
     """The first variable of the job, and the first of a process, that is expanded too early."""
     header = launch.header
-    submitted = header is not None and header.kind == "slurm"
-    submitted = (
-        submitted and header is not None and ("wrap" in header.options or bool(header.span.source.origins))
-    )
+    slurm = header is not None and header.kind == "slurm"
+    submitted = slurm and header is not None and ("wrap" in header.options or header.span.source.origins)
     starters = [layer.span.source for layer in launch.wrappers if layer.kind == "mpirun"]
     if not submitted and not starters:
         return
-    for word in launch.command:
-        for piece in word.text.pieces:
-            unknown = piece.unknown
-            if unknown is None or unknown.reason != "environment" or unknown.name is None:
-                continue
-            if submitted and unknown.name in SLURM_VARIABLES and not piece.span.source.origins:
-                yield Remark("scheduler-variable-early", piece.span, {"name": unknown.name})
-                return
-            if unknown.name in PROCESS_VARIABLES and _is_one(piece.span.source, starters):
-                yield Remark("process-variable-early", piece.span, {"name": unknown.name})
-                return
-
-
-def _is_one(source: Source, others: list[Source]) -> bool:
-    return any(source is other for other in others)
+    for name, span in launch.list_variables():
+        if submitted and name in SLURM_VARIABLES and not span.source.origins:
+            yield Remark("scheduler-variable-early", span, {"name": name})
+            return
+        if name in PROCESS_VARIABLES and any(span.source is source for source in starters):
+            yield Remark("process-variable-early", span, {"name": name})
+            return

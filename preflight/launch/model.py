@@ -6,7 +6,7 @@ of bash or Python.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from preflight.execution import CodeConfiguration, Condition, Remark, Word
 from preflight.record import NamedTuple
@@ -109,3 +109,11 @@ class Launch(NamedTuple):
     module: bool = False  # the program is a module's name (`python -m`)
     written: Mapping[str, Text] = {}  # files that the script wrote and a word names
     lost: Mapping[str, tuple[Text, Layer]] = {}  # variables of the script that a wrapper does not hand over
+
+    def list_variables(self) -> Iterator[tuple[str, Span]]:
+        """The variables that the command asks the environment for, each where it does."""
+        for word in self.command:
+            for piece in word.text.pieces:
+                unknown = piece.unknown
+                if unknown is not None and unknown.reason == "environment" and unknown.name is not None:
+                    yield unknown.name, piece.span

@@ -34,9 +34,9 @@ class Stretch:
     """One function, one class, or statements in a row.
 
     `waits`: nothing happens where it is defined, so that it may wait until its name is used; `idle` says so of a
-    class with nothing in its body that could build something.  `body` is None until it is parsed, `ready` what was
-    parsed before there was a stretch.  `lines`: the
-    characters of the file at which its lines begin, and `at` that at which the stretch does.
+    class with nothing in its body that could build something.  `body` is None until it is parsed; `ready` is what was
+    parsed before there was a stretch.  `lines` are the characters of the file at which its lines begin, `at` is the
+    one at which the stretch does.
     """
 
     __slots__ = (

@@ -46,6 +46,8 @@ _SUM = pattern(r"[\w${}]+(?:\s*[*+%/-]\s*[\w${}]+)+")
 _OPERAND = pattern(r"\d+\s*[*+%/-]|[\w${}]+[*%+]")
 """The first word of a sum, where it can be no command's name."""
 _FRACTIONS = pattern(rb"\$\(\([^\n]*?(?<![\w.])\d*\.\d")
+_COMPUTING = pattern(rb"#![^\n]*\b[zk]sh(?:93)?\b")
+"""First lines of shells that compute with fractions."""
 _FRACTION = pattern(r"(?<![\w.$}])\d*\.\d+(?![\w.])")
 _BRACES = pattern(r"\$\{[^}]*\}")
 _BRACKETS = pattern(rb"<[A-Za-z_][\w ./-]*>")
@@ -69,11 +71,13 @@ def find_layout(syntax: Syntax) -> list[Remark]:
                 _slips(syntax, command, out)
                 _placeholders(syntax, command, out)
             previous = statement
-    if _BLANK_BEHIND.search(data) or _SUMS.search(data) or _FRACTIONS.search(data):
+    fractions = _FRACTIONS.search(data) is not None and _COMPUTING.match(data) is None
+    if _BLANK_BEHIND.search(data) or _SUMS.search(data) or fractions:
         for token in tokens(syntax.block(0, len(data)), 0):
             _blank(syntax, token, out)
             _arithmetic(syntax, token, out)
-            _fraction(syntax, token, out)
+            if fractions:
+                _fraction(syntax, token, out)
     return out
 
 

@@ -91,20 +91,19 @@ def test_whether_an_import_may_start_training(
     assert reaches_training([("go", str(tmp_path / "m.py"))], script, context) is expected
 
 
-def test_no_more_is_searched_than_a_few_times_the_file(tmp_path: Path) -> None:
-    filler = "# nothing\n" * 10_000
-    context = context_of(tmp_path, {"m.py": f"{filler}def go():\n    os.system('torchrun train.py')\n"})
+@pytest.mark.parametrize(
+    ("before", "inside", "length"),
+    [("# nothing\n" * 10_000, "", 40_000), ("", "    nothing = 1\n" * 1_000, 10_000)],
+    ids=["a long module", "a long definition"],
+)
+def test_no_more_is_searched_than_a_few_times_the_file(
+    tmp_path: Path, before: str, inside: str, length: int
+) -> None:
+    text = f"{before}def go():\n{inside}    os.system('torchrun train.py')\n"
+    context = context_of(tmp_path, {"m.py": text})
     used = [("go", str(tmp_path / "m.py"))]
     assert not reaches_training(used, Source("launch.py", b"go()"), context)
-    assert reaches_training(used, Source("launch.py", b"go()" + b" " * 40_000), context)
-
-
-def test_a_long_definition_is_not_searched_for_a_short_file(tmp_path: Path) -> None:
-    filler = "    nothing = 1\n" * 1_000
-    context = context_of(tmp_path, {"m.py": f"def go():\n{filler}    os.system('torchrun train.py')\n"})
-    used = [("go", str(tmp_path / "m.py"))]
-    assert not reaches_training(used, Source("launch.py", b"go()"), context)
-    assert reaches_training(used, Source("launch.py", b"go()" + b" " * 10_000), context)
+    assert reaches_training(used, Source("launch.py", b"go()" + b" " * length), context)
 
 
 @pytest.mark.parametrize(
