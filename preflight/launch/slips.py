@@ -93,8 +93,8 @@ def _notice_program(start: Start) -> Iterable[Remark]:
 
 
 def nearest(spelling: str, grammar: Grammar) -> str | None:
-    """The option that an unknown one probably means."""
-    if not spelling.startswith("--"):
+    """The option that an unknown one probably means; one with a carriage return is told of for that."""
+    if not spelling.startswith("--") or spelling.endswith("\r"):
         return None
     from difflib import get_close_matches
 

@@ -146,6 +146,7 @@ def remarks_of(script: str, folder: Path | None = None) -> list[Remark]:
         pytest.param(f"set -eo pipefail\n{T} | tee log", [], id="pipefail"),
         pytest.param(f"{T} | tee log", [], id="nobody asks for the status"),
         pytest.param("torchrun --nproc-per-nodes 8 a.py", ["launcher-option-misspelt"], id="no such option"),
+        pytest.param("torchrun --nproc-per-node\r 8 a.py", [], id="a carriage return behind an option"),
         pytest.param("torchrun --our-own 8 a.py", [], id="an option of a newer release"),
         pytest.param(
             "torchrun --nnodes --nproc-per-node 8 a.py", ["launcher-option-without-value"], id="no value"
